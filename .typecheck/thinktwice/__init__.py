@@ -1,0 +1,1 @@
+../../thinktwice/__init__.py

@@ -1,0 +1,1 @@
+../../thinktwice/cost.py

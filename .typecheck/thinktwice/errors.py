@@ -1,0 +1,1 @@
+../../thinktwice/errors.py

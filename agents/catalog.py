@@ -1,0 +1,90 @@
+"""The agents and policies by the names that the command line uses."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import gymnasium as gym
+
+from ..errors import UsageError, choices
+from .agent import Agent
+from .policy import Policy
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AgentEntry:
+    """Where an agent lives.
+
+    Attributes:
+        module: the module, relative to this package, that holds both names below.
+        options: the dataclass of its command-line options.
+        build: the function ``(options, env) -> Agent``, called in the process that plays the episodes.
+        summary: one line for the help.
+    """
+
+    module: str
+    options: str
+    build: str
+    summary: str
+
+    def load(self) -> tuple[type[Any], Callable[[Any, gym.Env[Any, Any]], Agent]]:
+        """The options' class and the function that builds the agent; imports its module."""
+        module = importlib.import_module(self.module, __package__)
+        build = cast("Callable[[Any, gym.Env[Any, Any]], Agent]", getattr(module, self.build))
+        return getattr(module, self.options), build
+
+
+AGENTS: Mapping[str, AgentEntry] = {
+    "reflex": AgentEntry(
+        module=".reflex", options="ReflexOptions", build="build_reflex", summary="execute what the policy proposes"
+    ),
+}
+
+
+def agent_entry(name: str) -> AgentEntry:
+    """The entry of an agent.
+
+    Raises:
+        UsageError: no agent has this name.
+    """
+    if name not in AGENTS:
+        raise UsageError(f"there is no agent {name!r}. {choices(name, AGENTS)}")
+    return AGENTS[name]
+
+
+POLICIES: Mapping[str, tuple[str, str, str]] = {
+    "random": (".policies.simple", "build_random", "actions drawn from the action space"),
+    "hold": (".policies.simple", "build_hold", "the world's own action that changes nothing"),
+    "expert": (
+        ".policies.expert",
+        "build_expert",
+        "a privileged scripted expert: reads the simulator, not the cameras",
+    ),
+    "lerobot": (".policies.lerobot", "build_lerobot", "lerobot:PATH_OR_HUB_ID, any LeRobot policy checkpoint"),
+}
+"""Name, then module, builder ``(argument, env) -> Policy`` and one line for the help.
+
+``name:argument`` is split at the first colon."""
+
+
+def build_policy(spec: str, env: gym.Env[Any, Any]) -> Policy:
+    """The policy that a ``--policy`` value names.
+
+    Args:
+        spec: ``"expert"``, or ``"lerobot:outputs/act"`` where the part after the colon is the builder's.
+        env: the environment it will act in: a privileged policy reads its simulator, and each policy's
+            conventions are checked against it.
+
+    Raises:
+        UsageError: no policy has this name.
+        ConventionError: the policy was trained with other conventions than the world's.
+    """
+    name, _, argument = spec.partition(":")
+    if name not in POLICIES:
+        raise UsageError(f"there is no policy {spec!r}. {choices(name, POLICIES)}")
+    module_name, builder, _ = POLICIES[name]
+    build = getattr(importlib.import_module(module_name, __package__), builder)
+    return cast("Policy", build(argument, env))

@@ -1,0 +1,71 @@
+"""The reflex: execute what the policy proposes, without a second thought."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, cast
+
+import gymnasium as gym
+
+from ..envs import DeclaresConventions, Observation, check_compatible, derive_seed
+from ..errors import ConfigError
+from .agent import Agent, Decision
+from .catalog import build_policy
+from .policy import Policy
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReflexOptions:
+    """Options of ``--agent reflex``."""
+
+    policy: str = "default"
+    """expert, random, hold, or lerobot:PATH_OR_HUB_ID; 'default' is the world's own."""
+    execute: int | None = None
+    """Actions to execute of each chunk before the next look; all of them when not given."""
+
+
+class ReflexAgent:
+    """Executes the first ``execute`` actions of the policy's first candidate.
+
+    Args:
+        policy: proposes.
+        execute: how many actions of each chunk to execute; None for all of them.
+
+    Raises:
+        ConfigError: ``execute`` is less than 1.
+    """
+
+    def __init__(self, policy: Policy, *, execute: int | None = None) -> None:
+        if execute is not None and execute < 1:
+            raise ConfigError(f"execute must be at least 1, got {execute}.")
+        self.policy = policy
+        self._execute = execute
+        self._seed, self._index = 0, 0
+
+    def reset(self, *, seed: int) -> None:
+        """Begin an episode."""
+        self._seed, self._index = seed, 0
+
+    def act(self, observation: Observation) -> Decision:
+        """The policy's first candidate, cut to ``execute`` actions."""
+        proposal = self.policy.propose(observation, 1, seed=derive_seed(self._seed, self._index))
+        self._index += 1
+        chunk = proposal.chunks[0][: self._execute]
+        return Decision(chunk=chunk, why="reflex", cost=proposal.cost, notes=proposal.notes)
+
+    def describe(self) -> dict[str, Any]:
+        """Kind, policy and how much of a chunk is executed."""
+        return {"agent": "reflex", "policy": self.policy.describe(), "execute": self._execute}
+
+
+def build_reflex(options: ReflexOptions, env: gym.Env[Any, Any]) -> Agent:
+    """The agent that the options name, its policy's conventions checked against the world's.
+
+    Raises:
+        UsageError: no such policy.
+        ConventionError: the policy was trained with other conventions than the world's.
+    """
+    policy = build_policy(options.policy, env)
+    world = cast("DeclaresConventions", env.unwrapped)
+    check_compatible(world.conventions, policy.conventions, world_name=str(env.unwrapped), policy_name=policy.name)
+    return ReflexAgent(policy, execute=options.execute)
