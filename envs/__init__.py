@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cache import cache_folder
 from .catalog import WORLDS, WorldEntry, world_entry
 from .chunks import Action, Array, Chunk, check_chunk
 from .conventions import Camera, Conventions, Dim, check_compatible
@@ -27,6 +28,7 @@ __all__ = [
     "SkipsObservations",
     "World",
     "WorldEntry",
+    "cache_folder",
     "camera_names",
     "check_chunk",
     "check_compatible",
