@@ -106,3 +106,9 @@ def choices(value: object, valid: Iterable[object], *, limit: int = 12) -> str:
     listed = ", ".join(names[:limit]) + (f", … ({len(names)} in all)" if len(names) > limit else "")
     hint = f"Did you mean {near[0]!r}? " if near else ""
     return f"{hint}Choose from: {listed}."
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `ContractError` with the message, a sentence without its full stop, unless the condition holds."""
+    if not condition:
+        raise ContractError(f"{message}.")
