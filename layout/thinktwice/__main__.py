@@ -1,0 +1,1 @@
+../../thinktwice/__main__.py
