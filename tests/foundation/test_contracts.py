@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from gymnasium import spaces
+
 from thinktwice.envs import (
     Camera,
     Conventions,
@@ -20,7 +21,6 @@ from thinktwice.envs import (
     lerobot_key,
     to_lerobot,
 )
-
 from thinktwice.errors import ContractError, ConventionError, IdentityError
 
 IMAGE = np.zeros((4, 6, 3), np.uint8)

@@ -6,8 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from thinktwice.envs import MultiStep
 
+from thinktwice.envs import MultiStep
 from thinktwice.errors import ContractError
 
 
