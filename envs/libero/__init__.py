@@ -1,1 +1,4 @@
-"""TODO."""
+"""LIBERO's manipulation tasks.
+
+``world`` is what the command line opens and imports no simulator; ``env`` is the gymnasium environment.
+"""
