@@ -41,6 +41,9 @@ AGENTS: Mapping[str, AgentEntry] = {
     "reflex": AgentEntry(
         module=".reflex", options="ReflexOptions", build="build_reflex", summary="execute what the policy proposes"
     ),
+    "fake": AgentEntry(
+        module=".fakes", options="FakeAgentOptions", build="build_fake_agent", summary="a fake for tests"
+    ),
 }
 
 
@@ -64,6 +67,7 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
         "a privileged scripted expert: reads the simulator, not the cameras",
     ),
     "lerobot": (".policies.lerobot", "build_lerobot", "lerobot:PATH_OR_HUB_ID, any LeRobot policy checkpoint"),
+    "fake": (".fakes", "build_fake_policy", "a fake for tests, in the fake world alone"),
 }
 """Name, then module, builder ``(argument, env) -> Policy`` and one line for the help.
 

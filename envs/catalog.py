@@ -49,6 +49,7 @@ WORLDS: Mapping[str, WorldEntry] = {
     "libero_goal": _libero("LIBERO: 10 tasks, the same scene with other goals"),
     "libero_10": _libero("LIBERO: 10 long tasks with two goals each (LIBERO-LONG)"),
     "libero_90": _libero("LIBERO: 90 short tasks in kitchens, living rooms and studies"),
+    "fake": WorldEntry(module=".fakes", options="FakeOptions", open="open_fake", summary="a fake for tests: no simulator"),
 }
 
 

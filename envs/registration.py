@@ -5,9 +5,11 @@ from __future__ import annotations
 import gymnasium as gym
 
 LIBERO = "thinktwice/Libero-v0"
+FAKE = "thinktwice/Fake-v0"
 
 _ENTRY_POINTS = {
     LIBERO: "thinktwice.envs.libero.env:LiberoEnv",
+    FAKE: "thinktwice.envs.fakes:FakeEnv",
 }
 
 

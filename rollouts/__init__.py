@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+from .config import RunConfig
 from .episode import Step, rollout
+from .records import AttemptRecord, EpisodeRecord, Run, open_run
+from .runner import run
+from .summary import Group, Latency, Summary
+from .traces import Trace, TracedDecision
 
-__all__ = ["Step", "rollout"]
+__all__ = [
+    "AttemptRecord",
+    "EpisodeRecord",
+    "Group",
+    "Latency",
+    "Run",
+    "RunConfig",
+    "Step",
+    "Summary",
+    "Trace",
+    "TracedDecision",
+    "open_run",
+    "rollout",
+    "run",
+]
