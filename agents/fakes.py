@@ -1,4 +1,4 @@
-"""A fake policy and a fake agent for the fake world.  They exist for tests and are good at nothing else."""
+"""A fake policy, gate and agent for the fake world.  They exist for tests and are good at nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..cost import Cost, Stopwatch
 from ..envs import Array, Conventions, Dim, Observation, derive_seed
 from ..envs.fakes import REACH, FakeEnv, goal_of
-from ..errors import ConfigError, ContractError
+from ..errors import ConfigError, ContractError, require
 from .agent import Agent, Decision
 from .policy import Proposal
 
@@ -118,6 +118,29 @@ class FakeAgent:
     def describe(self) -> dict[str, Any]:
         """Its policy and options."""
         return {"agent": "fake", "policy": self._policy.describe(), **dataclasses.asdict(self._options)}
+
+
+class FakeGate:
+    """Doubts as much as the first two candidates differ on average, and opens above a level.
+
+    Args:
+        level: in the action's own unit.
+    """
+
+    candidates_needed = 2
+
+    def __init__(self, level: float = 0.5) -> None:
+        self._level = level
+
+    def doubt(self, observation: Observation, proposal: Proposal) -> float:
+        """The mean absolute difference of the first two candidates."""
+        del observation
+        require(len(proposal.chunks) >= 2, f"the gate compares two candidates; the proposal has {len(proposal.chunks)}")
+        return float(np.abs(np.asarray(proposal.chunks[0]) - np.asarray(proposal.chunks[1])).mean())
+
+    def opens(self, doubt: float) -> bool:
+        """Whether the doubt is above the level."""
+        return doubt > self._level
 
 
 def build_fake_policy(argument: str, env: gym.Env[Any, Any]) -> FakePolicy:
