@@ -49,7 +49,16 @@ WORLDS: Mapping[str, WorldEntry] = {
     "libero_goal": _libero("LIBERO: 10 tasks, the same scene with other goals"),
     "libero_10": _libero("LIBERO: 10 long tasks with two goals each (LIBERO-LONG)"),
     "libero_90": _libero("LIBERO: 90 short tasks in kitchens, living rooms and studies"),
-    "fake": WorldEntry(module=".fakes", options="FakeOptions", open="open_fake", summary="a fake for tests: no simulator"),
+    "alfworld": WorldEntry(
+        module=".alfworld.world",
+        options="AlfworldOptions",
+        open="open_alfworld",
+        summary="ALFWorld: household tasks of six types in text and images, generated or your own games",
+        extra="alfworld",
+    ),
+    "fake": WorldEntry(
+        module=".fakes", options="FakeOptions", open="open_fake", summary="a fake for tests: no simulator"
+    ),
 }
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,43 +22,48 @@ OPERATIONAL = ("workers", "timeout", "build_timeout", "max_tries", "video")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunConfig:
+class RunOptions:
+    """Options of the run."""
+
+    out: Path
+    """The run folder: a new one, or with --resume the one to continue."""
+    tasks: str = "all"
+    """'all', or places in the world's list (from 0), ranges and names, such as 0,2,5-7."""
+    episodes: int = 10
+    """Episodes per task."""
+    seed: int = 0
+    """From which the world derives every episode's own seed."""
+    agent: str = "reflex"
+    """Its name; each agent has its own options."""
+    workers: int = 1
+    """Processes that play at once; the records do not depend on it."""
+    threads: int = 1
+    """Threads of the numeric libraries per worker; recorded, because it changes a matrix product's last bits."""
+    timeout: float = 1800.0
+    """Seconds that one attempt at an episode may take before it counts as hung."""
+    build_timeout: float = 600.0
+    """The same for building the world and the agent."""
+    max_tries: int = 3
+    """How often an episode is tried when its worker dies or hangs, before it is recorded as an error."""
+    video: Videos = "none"
+    """Which episodes get a video."""
+    resume: bool = False
+    """Continue the run in --out."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunConfig(RunOptions):
     """Everything about a run.
 
     Attributes:
         world: its name, such as ``"libero_object"``.
-        out: the run folder.
-        tasks: ``"all"``, or places in the world's list and names: ``"0,2,5-7"``, or a sequence of ints and names.
-        episodes: per task.
-        seed: from which the world derives every episode's own.
-        agent: its name.
         world_options: an instance of the world's options, or a mapping of them; None for the defaults.
         agent_options: the same for the agent.
-        threads: threads of the numeric libraries in each worker.  Part of what is recorded, because it changes the
-            last bits of a matrix product.
-        workers: processes that play at once.
-        timeout: seconds that one attempt at an episode may take before it counts as hung.
-        build_timeout: the same for building the world and the agent.
-        max_tries: how often an episode is tried when its worker dies or hangs.
-        video: which episodes get a video.
-        resume: continue the run in `out`.
     """
 
     world: str
-    out: Path
-    tasks: str | Sequence[int | str] = "all"
-    episodes: int = 10
-    seed: int = 0
-    agent: str = "reflex"
     world_options: Any = None
     agent_options: Any = None
-    threads: int = 1
-    workers: int = 1
-    timeout: float = 1800.0
-    build_timeout: float = 600.0
-    max_tries: int = 3
-    video: Videos = "none"
-    resume: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,6 +108,8 @@ def make_plan(config: RunConfig) -> Plan:
     for name in ("timeout", "build_timeout"):
         if not getattr(config, name) > 0:
             raise ConfigError(f"{name} must be more than 0 seconds, got {getattr(config, name)}.")
+    if config.seed < 0:
+        raise ConfigError(f"seed must not be negative, got {config.seed}.")
     options_class, open_world = world_entry(config.world).load()
     agent_class, _ = agent_entry(config.agent).load()
     config = dataclasses.replace(
@@ -128,44 +135,57 @@ def as_options(given: Any, options: type[Any], whose: str) -> Any:
         return given
     if given is not None and not isinstance(given, Mapping):
         raise ConfigError(f"the options of {whose} must be {options.__name__} or a mapping, got {given!r}.")
-    values = dict(cast("Mapping[str, Any]", given or {}))
-    names = [field.name for field in dataclasses.fields(options)]
-    for name in values:
-        if name not in names:
-            raise ConfigError(f"{whose} has no option {name!r}. {choices(name, names)}")
+    values = check_values(cast("Mapping[str, Any]", given or {}), options, whose)
     try:
-        return TypeAdapter(options).validate_python(values)
-    except ValidationError as error:
-        listed = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in error.errors())
-        raise ConfigError(f"the options of {whose} are wrong: {listed}.") from error
+        return options(**values)
+    except TypeError as error:
+        raise ConfigError(f"the options of {whose} are incomplete: {error}.") from error
 
 
-def select_tasks(wanted: str | Sequence[int | str], tasks: Sequence[str]) -> list[str]:
+def check_values(values: Mapping[str, Any], options: type[Any], whose: str) -> dict[str, Any]:
+    """The values by their fields' types: what a YAML file may say for each field of an options dataclass.
+
+    Raises:
+        ConfigError: an unknown name or a value of a wrong type.
+    """
+    hints = get_type_hints(options)
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in hints:
+            raise ConfigError(f"{whose} has no option {name!r}. {choices(name, hints)}")
+        try:
+            # As JSON, so that lists become tuples and strings paths, while "5" stays no number.
+            checked[name] = TypeAdapter(hints[name]).validate_json(json.dumps(value, default=str), strict=True)
+        except ValidationError as error:
+            raise ConfigError(
+                f"option {name} of {whose} is wrong: {error.errors()[0]['msg']}, got {value!r}."
+            ) from error
+    return checked
+
+
+def select_tasks(wanted: str, tasks: Sequence[str]) -> list[str]:
     """The tasks that are meant, in the order given.
 
     Args:
-        wanted: ``"all"``; or places (from 0), ranges of places and names, as one string with commas or as a sequence.
+        wanted: ``"all"``; or places (from 0), ranges of places and names, with commas between them.
         tasks: every task of the world.
 
     Raises:
         UsageError: a place or a name does not exist, or a task is named twice.
     """
-    parts = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else list(wanted)
-    if parts == ["all"]:
+    if wanted == "all":
         return list(tasks)
-    selected = [task for part in parts for task in _select(part, tasks)]
+    selected = [task for part in wanted.split(",") for task in _select(part.strip(), tasks)]
     twice = [task for task in dict.fromkeys(selected) if selected.count(task) > 1]
     if twice:
         raise UsageError(f"task {twice[0]!r} is named twice in {wanted!r}.")
-    if not selected:
-        raise UsageError("no task is named. Give places from 0, such as 0,2,5-7, or all.")
     return selected
 
 
-def _select(part: int | str, tasks: Sequence[str]) -> list[str]:
-    if isinstance(part, str) and part in tasks:
+def _select(part: str, tasks: Sequence[str]) -> list[str]:
+    if part in tasks:
         return [part]
-    found = re.fullmatch(r"(\d+)(?:-(\d+))?", str(part))
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
     if not found:
         raise UsageError(f"there is no task {part!r}. {choices(part, tasks)} Or give places from 0, such as 0,2,5-7.")
     first, last = int(found[1]), int(found[2] or found[1])

@@ -247,7 +247,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{path} has run format {found!r}; this thinktwice reads format {FORMAT}. "
             "Read it with the thinktwice version that its run.yaml names."
         )
-    missing = {"thinktwice", "config", "world", "agent", "episodes"} - set(cast("dict[str, Any]", manifest))
+    missing = {"thinktwice", "versions", "config", "world", "agent", "conventions", "episodes"} - set(
+        cast("dict[str, Any]", manifest)
+    )
     if missing:
         raise RecordError(f"{file} is damaged: it lacks {', '.join(sorted(missing))}.")
     return cast("dict[str, Any]", manifest)

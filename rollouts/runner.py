@@ -91,7 +91,7 @@ def _play(
                 writer.add(event.attempt, event.record)
                 progress.ended(event)
                 continue
-            complete = manifest | _described(event)
+            complete = _completed(manifest, event)
             if begun:
                 writer.check(complete)
             else:
@@ -111,14 +111,15 @@ def _manifest(plan: Plan) -> dict[str, Any]:
         "config": plan.recorded_config(),
         "operation": {name: getattr(plan.config, name) for name in OPERATIONAL},
         "world": plain(plan.world.describe()),
-        "agent": None,
-        "conventions": None,
         "episodes": [episode.to_json() for episode in plan.episodes],
     }
 
 
-def _described(ready: Ready) -> dict[str, Any]:
-    return {"agent": plain(ready.agent), "conventions": plain(ready.conventions)}
+def _completed(manifest: dict[str, Any], ready: Ready) -> dict[str, Any]:
+    """The manifest with what a worker said, the long list of episodes last."""
+    described = {"agent": plain(ready.agent), "conventions": plain(ready.conventions)}
+    episodes = {"episodes": manifest["episodes"]}
+    return {name: value for name, value in manifest.items() if name != "episodes"} | described | episodes
 
 
 def _versions() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -72,3 +73,56 @@ def mean_estimate(values: Sequence[float], *, seed: int = 0) -> Estimate | None:
         ).confidence_interval
         interval = Interval(low=float(found.low), high=float(found.high))
     return Estimate(mean=float(np.mean(values)), interval=interval, count=len(values))
+
+
+def mcnemar_exact(only_first: int, only_second: int) -> float:
+    """The two-sided p-value of the exact McNemar test; 1 when no pair is discordant.
+
+    Args:
+        only_first: pairs that only the first of two solved.
+        only_second: pairs that only the second solved.
+    """
+    from scipy.stats import binomtest
+
+    discordant = only_first + only_second
+    return float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
+
+
+def newcombe_paired(*, both: int, only_first: int, only_second: int, neither: int) -> Interval:
+    """The 95% interval of the difference of two paired proportions, first minus second.
+
+    Method 10 of R. G. Newcombe, "Improved confidence intervals for the difference between binomial proportions based on
+    paired data", Statistics in Medicine 17 (1998) 2635-2650: Wilson's limits of both rates, joined through their
+    correlation, which is corrected for continuity.
+
+    Args:
+        both: pairs solved by both.
+        only_first: by the first alone.
+        only_second: by the second alone.
+        neither: by none.
+
+    Raises:
+        UsageError: there are no pairs, or a count is negative.
+    """
+    pairs = both + only_first + only_second + neither
+    first, second = wilson(both + only_first, pairs), wilson(both + only_second, pairs)
+    if first is None or second is None or min(both, only_first, only_second, neither) < 0:
+        raise UsageError(f"no interval of the pairs {both}, {only_first}, {only_second}, {neither}.")
+    rate_first, rate_second = (both + only_first) / pairs, (both + only_second) / pairs
+    phi = _correlation(both, only_first, only_second, neither)
+    below_first, above_first = rate_first - first.low, first.high - rate_first
+    below_second, above_second = rate_second - second.low, second.high - rate_second
+    difference = rate_first - rate_second
+    down = math.sqrt(max(0.0, below_first**2 - 2 * phi * below_first * above_second + above_second**2))
+    up = math.sqrt(max(0.0, above_first**2 - 2 * phi * above_first * below_second + below_second**2))
+    return Interval(low=difference - down, high=difference + up)
+
+
+def _correlation(both: int, only_first: int, only_second: int, neither: int) -> float:
+    pairs = both + only_first + only_second + neither
+    margins = (both + only_first) * (only_second + neither) * (both + only_second) * (only_first + neither)
+    if margins == 0:
+        return 0.0
+    agreement = both * neither - only_first * only_second
+    corrected = max(0.0, agreement - pairs / 2) if agreement > 0 else float(agreement)
+    return corrected / math.sqrt(margins)

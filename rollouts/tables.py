@@ -1,0 +1,125 @@
+"""Tables for a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .comparison import Comparison
+from .statistics import Interval
+from .summary import Group, Summary
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_summary(summary: Summary) -> None:
+    """Print the table of a run on standard output."""
+    from rich.table import Table
+
+    table = Table(title=f"{summary.world}, agent {summary.agent}" + ("" if summary.finished else " (unfinished)"))
+    metrics = sorted(summary.overall.metrics)
+    for name in ("task", "solved", "rate", "95% (Wilson)", "errors", "steps of a success", "deliberated", *metrics):
+        table.add_column(name, justify="left" if name == "task" else "right")
+    for group in summary.tasks:
+        table.add_row(*_row(group, metrics))
+    if len(summary.tasks) > 1:
+        table.add_section()
+        table.add_row(*_row(summary.overall, metrics), style="bold")
+    console = console_for_output()
+    console.print(table)
+    overall = summary.overall
+    if overall.errors:
+        console.print(
+            f"{overall.errors} of {overall.played} episodes ended in an error: they count neither as solved nor as "
+            "failed, and rates are over the rest. attempts.jsonl says why.",
+            highlight=False,
+        )
+
+
+def console_for_output() -> Console:
+    """A console on standard output: as wide as the terminal, or wide enough for a table where there is none."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+def percent(value: float | None, *, signed: bool = False) -> str:
+    """A share as a percentage, or a dash where it is undefined."""
+    if value is None:
+        return "–"
+    return f"{100 * value:+.1f}%" if signed else f"{100 * value:.1f}%"
+
+
+def percent_interval(interval: Interval | None, *, signed: bool = False) -> str:
+    """An interval of a share."""
+    if interval is None:
+        return "–"
+    return f"{percent(interval.low, signed=signed)} … {percent(interval.high, signed=signed)}"
+
+
+def _row(group: Group, metrics: list[str]) -> list[str]:
+    looks = f"{group.deliberated}/{group.decisions}"
+    return [
+        group.task,
+        f"{group.successes}/{group.judged}",
+        percent(group.rate),
+        percent_interval(group.interval),
+        str(group.errors) if group.errors else "",
+        f"{group.steps_of_a_success:.0f}" if group.steps_of_a_success is not None else "–",
+        looks,
+        *(f"{group.metrics[name].mean:.3f}" if name in group.metrics else "–" for name in metrics),
+    ]
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print a comparison on standard output, with the method behind each figure."""
+    from rich.table import Table
+
+    console = console_for_output()
+    methods = comparison.methods()
+    console.print(f"A  {comparison.run_a}\nB  {comparison.run_b}", markup=False)
+    console.print(
+        f"{comparison.pairs} pairs; unpaired: {comparison.unpaired_a} of A, {comparison.unpaired_b} of B; "
+        f"{comparison.errors} left out because of an error"
+    )
+    for line in comparison.accepted:
+        console.print(f"accepted difference  {line}", markup=False)
+    table = Table(show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    table.add_row("solved by both / A alone / B alone / neither", _counts(comparison), "")
+    table.add_row("rate of A", percent(comparison.rate_a), "")
+    table.add_row("rate of B", percent(comparison.rate_b), "")
+    table.add_row(
+        "difference, B − A",
+        percent(comparison.difference, signed=True),
+        percent_interval(comparison.interval, signed=True),
+    )
+    table.add_row("McNemar p", f"{comparison.p_value:.4g}", "")
+    reduction = comparison.reduction
+    table.add_row(
+        "relative failure reduction",
+        percent(reduction.value, signed=True),
+        percent_interval(reduction.interval, signed=True),
+    )
+    for name, mean in comparison.metrics.items():
+        interval = f"{mean.interval.low:+.4f} … {mean.interval.high:+.4f}" if mean.interval else "–"
+        table.add_row(f"{name}: {mean.mean_a:.4f} → {mean.mean_b:.4f}", f"{mean.difference:+.4f}", interval)
+    console.print(table)
+    for name, text in methods.items():
+        if name != "metrics" or comparison.metrics:
+            console.print(f"{name}: {text}", style="dim", markup=False)
+    if comparison.clusters == "episodes":
+        console.print("There is one task only, so the bootstraps resample episodes and not tasks.", style="dim")
+    if 0 < reduction.undefined < 1:
+        console.print(
+            f"A failed nowhere in {percent(reduction.undefined)} of the resamples; they are left out.", style="dim"
+        )
+    if reduction.value is None:
+        console.print("A failed nowhere, so the relative failure reduction is undefined.", style="dim")
+
+
+def _counts(comparison: Comparison) -> str:
+    return f"{comparison.both} / {comparison.only_a} / {comparison.only_b} / {comparison.neither}"
