@@ -265,7 +265,7 @@ def _paired_mean(
     from scipy.stats import bootstrap
 
     values = np.array([[record.metrics.get(name, math.nan) for record in pair] for pair in pairs])
-    there: Array = ~np.isnan(values).any(axis=1)
+    there = np.asarray(~np.isnan(values).any(axis=1))
     if not there.any():
         return None
     change = np.where(there, values[:, 1] - values[:, 0], 0.0)

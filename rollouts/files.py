@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 from typing import IO
 
@@ -36,15 +37,20 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         raise RecordError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-def append_line(file: IO[bytes], line: str) -> None:
+def append_line(file: FileIO, line: str) -> None:
     """Append one line and flush it to the disk.
+
+    Args:
+        file: opened for appending without a buffer: a buffer that failed once would be written again on closing.
+        line: without its newline.
 
     Raises:
         RecordError: the disk is full or the file cannot be written.  What was written before is safe.
     """
     try:
-        file.write(line.encode() + b"\n")
-        file.flush()
+        left = memoryview(line.encode() + b"\n")
+        while left:
+            left = left[file.write(left) :]
         os.fsync(file.fileno())
     except OSError as error:
         raise RecordError(

@@ -24,7 +24,7 @@ from typing import Any, Literal, cast
 from ..envs import EpisodeId, World
 from ..errors import WorldError
 from .records import AttemptRecord, Ending, EpisodeRecord
-from .worker import Assignment, Attempted, BuildFailed, Ready, Setup
+from .worker import Assignment, Attempted, Ready, Setup, Stopped
 
 LOGS = "logs"
 _GRACE = 10.0
@@ -160,7 +160,7 @@ class _Pool:
         except (EOFError, OSError):
             yield from self._lost(worker, "died")
             return
-        if isinstance(message, BuildFailed):
+        if isinstance(message, Stopped):
             self._remove(worker)
             if message.error is not None:
                 raise message.error

@@ -29,7 +29,7 @@ import numpy as np
 from ..agents import Agent
 from ..agents.catalog import agent_entry
 from ..envs import DeclaresConventions, EpisodeId, MultiStep, World
-from ..errors import ContractError, ThinkTwiceError, WorldError
+from ..errors import ContractError, RecordError, ThinkTwiceError, WorldError
 from .playing import Recording, play
 from .records import TRACES, AttemptRecord, EpisodeRecord
 from .traces import write_trace
@@ -78,11 +78,11 @@ class Ready:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BuildFailed:
-    """The world or the agent could not be built.
+class Stopped:
+    """The worker cannot go on: nothing was built, or a trace could not be written.
 
     Attributes:
-        error: the exception where it says that the call is wrong (another try cannot help), else None.
+        error: the exception where another try cannot help (the call is wrong, the disk is full), else None.
         report: the traceback.
     """
 
@@ -111,11 +111,16 @@ def serve(connection: Connection) -> None:
         env, agent = _build(setup)
         described = Ready(agent=agent.describe(), conventions=_conventions(env))
     except Exception as error:  # noqa: BLE001 - whatever a simulator raises is reported, with its traceback
-        connection.send(BuildFailed(error=_portable(error), report=traceback.format_exc()[-_MAX_ERROR:]))
+        connection.send(Stopped(error=_portable(error), report=traceback.format_exc()[-_MAX_ERROR:]))
         return
     connection.send(described)
     while (assignment := connection.recv()) is not None:
-        attempted = _attempt(env, agent, assignment, setup)
+        try:
+            attempted = _attempt(env, agent, assignment, setup)
+        except RecordError as error:
+            # A full disk is no error of the episode: the run stops and can be continued.
+            connection.send(Stopped(error=error, report=traceback.format_exc()[-_MAX_ERROR:]))
+            return
         connection.send(attempted)
         if attempted.attempt.ending == "exception":
             # A world or agent that raised may be in any state; the next episode gets a new process.
@@ -145,13 +150,18 @@ def _attempt(env: gym.Env[Any, Any], agent: Agent, assignment: Assignment, setup
     try:
         seconds = play(env, agent, recording)
         record = recording.record()
-        ended = time.perf_counter()
-        _write(recording, setup)
-        seconds["record"] = time.perf_counter() - ended
     except Exception as error:  # noqa: BLE001 - an episode that breaks is an error in the record, whatever it raised
         report = traceback.format_exc()[-_MAX_ERROR:]
         record = recording.record(error=_one_line(error))
-        report += _write_what_there_is(recording, setup)
+    played = time.perf_counter()
+    trace = recording.trace()
+    try:
+        if trace is not None:
+            write_trace(setup.folder / TRACES, trace)
+    except ContractError as error:
+        report = (report or "") + traceback.format_exc()[-_MAX_ERROR:]
+        record = recording.record(error=record.error or _one_line(error))
+    seconds["record"] = time.perf_counter() - played
     seconds["total"] = time.perf_counter() - began
     return Attempted(
         record=record,
@@ -166,21 +176,6 @@ def _attempt(env: gym.Env[Any, Any], agent: Agent, assignment: Assignment, setup
             error=report,
         ),
     )
-
-
-def _write(recording: Recording, setup: Setup) -> None:
-    trace = recording.trace()
-    if trace is not None:
-        write_trace(setup.folder / TRACES, trace)
-
-
-def _write_what_there_is(recording: Recording, setup: Setup) -> str:
-    """Write the trace of a broken episode; what fails here is only noted."""
-    try:
-        _write(recording, setup)
-    except ThinkTwiceError as error:
-        return f"\nIts trace was not written: {error}"
-    return ""
 
 
 def _seed_globals(seed: int) -> None:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Generator, Mapping
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -15,7 +16,7 @@ import yaml
 from ..errors import RecordError
 from .files import TEMPORARY, append_line, write_atomically
 from .pool import LOGS
-from .records import ATTEMPTS, EPISODES, MANIFEST, TRACES, AttemptRecord, EpisodeRecord, open_run
+from .records import ATTEMPTS, EPISODES, MANIFEST, AttemptRecord, EpisodeRecord, open_run
 
 _LOCK = ".lock"
 _COMPARED = ("thinktwice", "versions", "config", "world", "agent", "conventions", "episodes")
@@ -36,8 +37,8 @@ class RunWriter:
         self.done: tuple[EpisodeRecord, ...] = ()
         self.notices: tuple[str, ...] = ()
         self.manifest: Mapping[str, Any] | None = None
-        self._episodes: IO[bytes] | None = None
-        self._attempts: IO[bytes] | None = None
+        self._episodes: FileIO | None = None
+        self._attempts: FileIO | None = None
 
     def load(self) -> None:
         """Read what is there, cut torn last lines off, and remove unfinished files."""
@@ -62,8 +63,8 @@ class RunWriter:
         else:
             self.check(manifest)
         try:
-            self._episodes = (self.path / EPISODES).open("ab")
-            self._attempts = (self.path / ATTEMPTS).open("ab")
+            self._episodes = (self.path / EPISODES).open("ab", buffering=0)
+            self._attempts = (self.path / ATTEMPTS).open("ab", buffering=0)
         except OSError as error:
             raise RecordError(f"{error.filename} cannot be written: {error.strerror}.") from error
 
@@ -89,9 +90,9 @@ class RunWriter:
         The attempt comes first: a kill between the two lines plays the episode again, and its record never lacks its
         attempt.
         """
-        append_line(cast("IO[bytes]", self._attempts), attempt.to_line())
+        append_line(cast("FileIO", self._attempts), attempt.to_line())
         if record is not None:
-            append_line(cast("IO[bytes]", self._episodes), record.to_line())
+            append_line(cast("FileIO", self._episodes), record.to_line())
 
     def close(self) -> None:
         """Close the records."""
@@ -173,7 +174,6 @@ def _clear_before_start(path: Path) -> None:
     for name in others:
         (path / name).unlink()
     shutil.rmtree(path / LOGS, ignore_errors=True)
-    (path / TRACES).mkdir()
 
 
 def _cut_torn_line(file: Path) -> None:

@@ -1,0 +1,243 @@
+"""Episodes are played once, alike in any process and order, and an accident is never a failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from thinktwice.envs.fakes import FakeOptions
+from thinktwice.errors import ConfigError, ConventionError, IdentityError, UsageError, WorldError
+from thinktwice.rollouts import RunConfig, open_run, run
+from thinktwice.rollouts.config import make_plan
+from thinktwice.rollouts.pool import Ended, PoolOptions, play_all
+
+type Config = Callable[..., RunConfig]
+type Lines = Callable[[Path], list[str]]
+
+
+def test_a_run_records_every_planned_episode(reference: Path) -> None:
+    found = open_run(reference)
+    assert found.finished
+    assert [record.episode for record in found.episodes] == list(found.planned)
+    statuses = Counter(record.status for record in found.episodes)
+    assert statuses["success"] > 0
+    assert statuses["failure"] > 0
+    assert statuses["error"] == 0
+    for record in found.episodes:
+        assert record.terminated == (record.status == "success")
+        assert record.truncated == (record.status == "failure")
+        assert record.cost.prefix_passes == record.decisions
+        assert record.cost.candidates == record.decisions + 2 * record.deliberated
+        assert set(record.metrics) == {"distance", "spl"}
+
+
+def test_records_hold_no_wall_clock(reference: Path) -> None:
+    text = (reference / "episodes.jsonl").read_text()
+    assert "seconds" not in text
+    assert "started" not in text
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_the_number_of_workers_changes_nothing(
+    workers: int, reference: Path, config: Config, lines: Lines, tmp_path: Path
+) -> None:
+    run(config(tmp_path / "run", workers=workers))
+    assert lines(tmp_path / "run") == lines(reference)
+    used = {attempt.worker for attempt in open_run(tmp_path / "run").attempts}
+    assert len(used) == workers
+
+
+def test_the_order_changes_nothing(reference: Path, config: Config, lines: Lines, tmp_path: Path) -> None:
+    plan = make_plan(config(tmp_path))
+    shuffled = list(plan.episodes)
+    random.Random(5).shuffle(shuffled)
+    assert shuffled != list(plan.episodes)
+    options = PoolOptions(
+        world=plan.world,
+        agent=plan.config.agent,
+        agent_options=plan.config.agent_options,
+        folder=tmp_path,
+        workers=1,
+        threads=1,
+        timeout=60.0,
+        build_timeout=60.0,
+        max_tries=1,
+    )
+    events = [event for event in play_all(shuffled, options) if isinstance(event, Ended)]
+    played = [event.record for event in events if event.record is not None]
+    assert [record.episode for record in played] == shuffled
+    assert sorted(record.to_line() for record in played) == lines(reference)
+
+
+def test_a_killed_worker_is_replaced_and_its_episode_tried_again(
+    reference: Path, config: Config, lines: Lines, tmp_path: Path
+) -> None:
+    faults = FakeOptions(kill="0:1,2:0", once=tmp_path)
+    summary = run(config(tmp_path / "run", workers=2, world_options=faults))
+    assert summary.overall.errors == 0
+    assert lines(tmp_path / "run") == lines(reference)
+    endings = Counter(attempt.ending for attempt in open_run(tmp_path / "run").attempts)
+    assert endings == {"finished": 8, "died": 2}
+
+
+def test_a_worker_that_always_dies_makes_an_error_and_no_failure(config: Config, tmp_path: Path) -> None:
+    summary = run(config(tmp_path / "run", tasks="0", world_options=FakeOptions(kill="0:1"), max_tries=2))
+    assert (summary.overall.planned, summary.overall.played, summary.overall.errors) == (4, 4, 1)
+    assert summary.overall.judged == 3
+    found = open_run(tmp_path / "run")
+    [broken] = [record for record in found.episodes if record.status == "error"]
+    assert broken.episode.init_state == 1
+    assert broken.error == "the worker process died (signal 9, SIGKILL), in each of 2 tries"
+    tries = [attempt for attempt in found.attempts if attempt.key == broken.key]
+    assert [(attempt.attempt, attempt.ending) for attempt in tries] == [(1, "died"), (2, "died")]
+
+
+def test_a_hanging_world_is_killed_after_the_timeout(config: Config, tmp_path: Path) -> None:
+    hangs = FakeOptions(hang="0:1")
+    summary = run(config(tmp_path / "run", tasks="0", world_options=hangs, timeout=0.7, max_tries=1))
+    assert summary.overall.errors == 1
+    found = open_run(tmp_path / "run")
+    [broken] = [record for record in found.episodes if record.status == "error"]
+    assert "nothing came back within 0.7 s" in str(broken.error)
+    [attempt] = [attempt for attempt in found.attempts if attempt.key == broken.key]
+    assert attempt.ending == "timeout"
+    assert not Path(f"/proc/{attempt.worker}").exists()
+
+
+def test_an_exception_is_an_error_with_its_traceback_and_what_was_played(config: Config, tmp_path: Path) -> None:
+    summary = run(config(tmp_path / "run", tasks="0", world_options=FakeOptions(crash="0:2")))
+    assert summary.overall.errors == 1
+    found = open_run(tmp_path / "run")
+    [broken] = [record for record in found.episodes if record.status == "error"]
+    assert broken.error == "WorldError: the fake world was told to raise here"
+    [attempt] = [attempt for attempt in found.attempts if attempt.key == broken.key]
+    assert attempt.ending == "exception"
+    assert "Traceback" in str(attempt.error)
+    others = {attempt.worker for attempt in found.attempts if attempt.ending == "finished"}
+    assert len(others) == 2, "after an exception the next episode gets a new process"
+
+
+def test_success_once_and_success_at_the_end_are_apart(config: Config, tmp_path: Path) -> None:
+    run(config(tmp_path / "run", tasks="0", episodes=6, world_options=FakeOptions(stay=True)))
+    records = open_run(tmp_path / "run").episodes
+    assert all(record.truncated and record.steps == 40 for record in records)
+    assert all((record.status == "success") == record.success_at_end for record in records)
+    assert any(record.success_once and not record.success_at_end for record in records)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        ("refuse", ConventionError, "told to refuse"),
+        ("raise", WorldError, "told to fail while it is made"),
+        ("exit", WorldError, "exit status 3"),
+    ],
+)
+def test_a_world_that_cannot_be_built_stops_the_run_before_any_record(
+    build: str, error: type[Exception], message: str, config: Config, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        run(config(tmp_path / "run", world_options={"build": build}, max_tries=2))
+    assert not (tmp_path / "run" / "run.yaml").exists()
+    run(config(tmp_path / "run", tasks="0", episodes=1))
+
+
+def test_a_build_that_hangs_stops_the_run(config: Config, tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match=r"within 0\.5 s"):
+        run(config(tmp_path / "run", world_options={"build": "hang"}, max_tries=1, build_timeout=0.5))
+
+
+def test_foreign_conventions_stop_the_run(config: Config, tmp_path: Path) -> None:
+    with pytest.raises(ConventionError, match="wheel"):
+        run(config(tmp_path / "run", agent="reflex", agent_options={"policy": "fake:foreign"}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"world": "fakes"}, UsageError, "Did you mean 'fake'"),
+        ({"agent": "reflexx"}, UsageError, "Did you mean 'reflex'"),
+        ({"tasks": "0,9"}, UsageError, "tasks 0 to 3"),
+        ({"tasks": "3-1"}, UsageError, "no task 3-1"),
+        ({"tasks": "fake/11"}, UsageError, "Did you mean 'fake/1'"),
+        ({"tasks": "0,fake/0"}, UsageError, "named twice"),
+        ({"tasks": ""}, UsageError, "no task ''"),
+        ({"episodes": 51}, IdentityError, "has 50"),
+        ({"episodes": 0}, ConfigError, "episodes must be at least 1"),
+        ({"workers": 0}, ConfigError, "workers must be at least 1"),
+        ({"timeout": 0.0}, ConfigError, "timeout must be more than 0"),
+        ({"seed": -1}, ConfigError, "seed must not be negative"),
+        ({"world_options": {"capp": 3}}, ConfigError, "Did you mean 'cap'"),
+        ({"world_options": {"cap": "3"}}, ConfigError, "valid integer"),
+        ({"agent_options": FakeOptions()}, ConfigError, "FakeAgentOptions"),
+    ],
+)
+def test_bad_input_is_refused_before_a_folder_is_made(
+    settings: dict[str, object], error: type[Exception], message: str, config: Config, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        run(config(tmp_path / "run", **settings))
+    assert not (tmp_path / "run").exists()
+
+
+def test_tasks_are_places_ranges_and_names(config: Config, tmp_path: Path) -> None:
+    plan = make_plan(config(tmp_path, tasks="3, 0-1,fake/2", episodes=1))
+    assert [episode.task for episode in plan.episodes] == ["fake/3", "fake/0", "fake/1", "fake/2"]
+    assert len(make_plan(config(tmp_path, tasks="all", episodes=2)).episodes) == 8
+
+
+def test_other_seeds_give_other_episodes_of_the_same_init_states(config: Config, tmp_path: Path) -> None:
+    first, second = (make_plan(config(tmp_path, seed=seed)).episodes for seed in (0, 1))
+    assert [e.init_state for e in first] == [e.init_state for e in second]
+    assert not {e.seed for e in first} & {e.seed for e in second}
+
+
+def test_the_numeric_threads_do_not_depend_on_the_workers(config: Config, tmp_path: Path) -> None:
+    run(config(tmp_path / "run", tasks="0", episodes=2, workers=2, threads=3, world_options={"slow": "all"}))
+    manifest = open_run(tmp_path / "run").manifest
+    assert manifest["config"]["threads"] == 3
+    assert manifest["operation"]["workers"] == 2
+
+
+def test_a_hundred_short_episodes_keep_the_queue_full(config: Config, lines: Lines, tmp_path: Path) -> None:
+    settings = {"tasks": "all", "episodes": 25, "workers": 3, "world_options": {"cap": 1}}
+    summary = run(config(tmp_path / "run", **settings))
+    assert summary.overall.played == 100
+    assert len({json.loads(line)["key"] for line in lines(tmp_path / "run")}) == 100
+
+
+def test_workers_leave_with_a_driver_that_stops_listening(config: Config, tmp_path: Path) -> None:
+    plan = make_plan(config(tmp_path, world_options={"slow": "all", "delay": 30.0}))
+    options = PoolOptions(
+        world=plan.world,
+        agent=plan.config.agent,
+        agent_options=plan.config.agent_options,
+        folder=tmp_path,
+        workers=2,
+        threads=1,
+        timeout=60.0,
+        build_timeout=60.0,
+        max_tries=1,
+    )
+    events = play_all(plan.episodes, options)
+    next(events)
+    workers = _children()
+    assert len(workers) == 2
+    events.close()
+    assert not _children() & workers
+
+
+def _children() -> set[int]:
+    return {int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()}
+
+
+def test_nothing_is_left_running(config: Config, tmp_path: Path) -> None:
+    before = _children()
+    run(config(tmp_path / "run", workers=2))
+    assert _children() <= before
