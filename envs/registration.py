@@ -5,10 +5,12 @@ from __future__ import annotations
 import gymnasium as gym
 
 LIBERO = "thinktwice/Libero-v0"
+ALFWORLD = "thinktwice/ALFWorld-v0"
 FAKE = "thinktwice/Fake-v0"
 
 _ENTRY_POINTS = {
     LIBERO: "thinktwice.envs.libero.env:LiberoEnv",
+    ALFWORLD: "thinktwice.envs.alfworld.env:AlfworldEnv",
     FAKE: "thinktwice.envs.fakes:FakeEnv",
 }
 

@@ -1,0 +1,176 @@
+"""``thinktwice/ALFWorld-v0``: one household task in text, with the images that the agent would see."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from ...errors import ContractError, IdentityError, UsageError
+from ..conventions import Conventions
+from ..observations import Observation
+from .engine import Engine, EngineName, Reply, make_engine
+from .games import TASK_TYPES, Game, GameSet
+from .generator import GeneratedGames
+from .planner import Planner
+
+STEP_CAP = 50
+"""Steps before an episode is cut off, as in ALFWorld's evaluation (Shridhar et al., ICLR 2021)."""
+
+_LONGEST_TEXT = 8_192
+_LONGEST_COMMAND = 256
+
+
+class AlfworldEnv(gym.Env[Observation, str]):
+    """One game at a time.
+
+    An inadmissible command changes nothing, as in ALFWorld: the game says "Nothing happens.", the step counts, and
+    ``info["metrics"]["inadmissible_commands"]`` counts it at the end.  The reward is 1 when the goal is reached.
+
+    ``reset(options={"task": task type, "init_state": game number})`` chooses the game (`Game.number`); without
+    options the seed draws one.
+
+    Args:
+        games: which games there are; by default 50 generated ones of each type.
+        engine: ``"compiled"``, or ``"stock"`` for alfworld's own stack, which gives the same replies slower.
+        max_steps: steps before truncation.
+
+    Raises:
+        UsageError: ``max_steps`` is less than 1.
+        MissingDependency: alfworld is not installed.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  gymnasium's own declaration
+
+    def __init__(
+        self, *, games: GameSet | None = None, engine: EngineName = "compiled", max_steps: int = STEP_CAP
+    ) -> None:
+        if max_steps < 1:
+            raise UsageError(f"max_steps must be at least 1, got {max_steps}.")
+        self._games: GameSet = GeneratedGames() if games is None else games
+        self._engine: Engine = make_engine(engine)
+        self._max_steps = max_steps
+        self._planner: Planner | None = None
+        self._game: Game | None = None
+        self._reply: Reply | None = None
+        self._commands: list[str] = []
+        self._operators: list[str] = []
+        text = spaces.Text(_LONGEST_TEXT, min_length=0, charset=string.printable)
+        self.observation_space: spaces.Space[Any] = spaces.Dict(
+            {"text": text, "task": text, "choices": spaces.Sequence(text)}
+        )
+        self.action_space: spaces.Space[Any] = spaces.Text(_LONGEST_COMMAND, min_length=0, charset=string.printable)
+
+    @property
+    def conventions(self) -> Conventions:
+        """Which cameras there are."""
+        return Conventions(cameras=())
+
+    @property
+    def game(self) -> Game:
+        """The game that is being played.
+
+        Raises:
+            ContractError: no game was started.
+        """
+        if self._game is None:
+            raise ContractError("there is no game yet; call reset first.")
+        return self._game
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin the game that the options name, or one that the seed draws.
+
+        Raises:
+            IdentityError: there is no such game.
+        """
+        super().reset(seed=seed)
+        task_type, number = self._chosen(options or {})
+        self._start(self._games.load(task_type, number))
+        return self._observation(), self._info()
+
+    def step(self, action: str) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Execute a command.
+
+        Raises:
+            ContractError: no game was started, or it is over.
+        """
+        if self._ended():
+            raise ContractError("step was called after the episode ended; call reset first.")
+        self._execute(action)
+        won = self._said.won
+        truncated = not won and len(self._commands) >= self._max_steps
+        return self._observation(), float(won), won, truncated, self._info()
+
+    def hold_action(self) -> str:
+        """Looking around, which is always admissible and changes nothing."""
+        return "look"
+
+    def plan(self) -> tuple[str, ...]:
+        """The planner's commands from here to the goal; none when it cannot be reached.  Privileged."""
+        if self._planner is None:
+            self._planner = Planner()
+        return self._planner.plan(self.game, self._operators)
+
+    def save_state(self) -> tuple[Game, tuple[str, ...]]:
+        """The game and what was executed in it."""
+        return self.game, tuple(self._commands)
+
+    def restore_state(self, state: tuple[Game, tuple[str, ...]]) -> None:
+        """Play the saved commands again; games are deterministic."""
+        game, commands = state
+        self._start(game)
+        for command in commands:
+            self._execute(command)
+
+    def close(self) -> None:
+        """Free the planner."""
+        if self._planner is not None:
+            self._planner.close()
+            self._planner = None
+
+    @property
+    def _said(self) -> Reply:
+        if self._reply is None:
+            raise ContractError("there is no game yet; call reset first.")
+        return self._reply
+
+    def _chosen(self, options: Mapping[str, Any]) -> tuple[str, int]:
+        task_type, number = options.get("task"), options.get("init_state")
+        if task_type is None:
+            types = [kind for kind in TASK_TYPES if self._games.numbers(kind)]
+            task_type = types[int(self.np_random.integers(len(types)))]
+        numbers = self._games.numbers(str(task_type))
+        if number is None and not numbers:
+            raise IdentityError(f"this set has no game of type {task_type}.")
+        return str(task_type), numbers[int(self.np_random.integers(len(numbers)))] if number is None else int(number)
+
+    def _start(self, game: Game) -> None:
+        self._game, self._reply = game, self._engine.start(game)
+        self._commands, self._operators = [], []
+
+    def _execute(self, command: str) -> None:
+        self._reply = self._engine.step(command)
+        self._commands.append(command)
+        if self._reply.operator:
+            self._operators.append(self._reply.operator)
+
+    def _ended(self) -> bool:
+        return self._said.won or len(self._commands) >= self._max_steps
+
+    def _observation(self) -> Observation:
+        return {"text": self._said.text, "task": self.game.goal, "choices": self._said.commands}
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {
+            "is_success": self._said.won,
+            "admissible_commands": list(self._said.commands),
+            "game": {"sha256": self.game.sha256, "source": self.game.source, "grammar_rebuilt": self.game.rebuilt},
+        }
+        if self._ended():
+            info["metrics"] = {"inadmissible_commands": float(len(self._commands) - len(self._operators))}
+        return info
