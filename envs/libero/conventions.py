@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..conventions import Camera, Conventions, Dim
 
 CONTROL_HZ = 20.0
@@ -32,6 +34,9 @@ STATE = (
 These are robosuite's ``robot0_eef_pos``, ``robot0_eef_quat`` as axis-angle and ``robot0_gripper_qpos``: the state that
 LIBERO's data sets and LeRobot use.
 """
+
+STATE_BOUNDS = np.array([10.0] * 3 + [2 * np.pi] * 3 + [0.1] * 2, np.float32)
+"""Magnitudes that no state exceeds: the arm reaches 1.2 m, and a finger 0.04 m."""
 
 
 def libero_conventions(cameras: Sequence[str], *, height: int, width: int, rendering: str) -> Conventions:

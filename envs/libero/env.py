@@ -15,7 +15,7 @@ from ...errors import ConfigError, ContractError, IdentityError, choices
 from ..chunks import Array
 from ..conventions import Conventions
 from ..observations import IMAGES, STATE, TASK, Observation
-from .conventions import CONTROL_HZ, libero_conventions
+from .conventions import CONTROL_HZ, STATE_BOUNDS, libero_conventions
 from .problem import Problem
 from .rendering import CAMERAS, Cameras, Rendering
 from .simulator import Simulator
@@ -85,6 +85,7 @@ class LiberoEnv(gym.Env[dict[str, Any], Array]):
         check_settings(cameras=cameras, height=height, width=width, rendering=rendering, max_steps=max_steps)
         self._task = find_task(task)
         self._cameras, self._height, self._width = tuple(cameras), height, width
+        self._rendering: Rendering = rendering
         self._max_steps = max_steps
         self.conventions: Conventions = libero_conventions(cameras, height=height, width=width, rendering=rendering)
         """What the numbers mean."""
@@ -92,7 +93,7 @@ class LiberoEnv(gym.Env[dict[str, Any], Array]):
         self.observation_space = spaces.Dict(
             {
                 **{f"{IMAGES}{name}": images for name in cameras},
-                STATE: spaces.Box(-np.inf, np.inf, (8,), np.float32),
+                STATE: spaces.Box(-STATE_BOUNDS, STATE_BOUNDS, dtype=np.float32),
                 TASK: spaces.Text(512, charset=string.printable + "’"),
             }
         )
@@ -180,7 +181,14 @@ class LiberoEnv(gym.Env[dict[str, Any], Array]):
         observation: dict[str, Any] = {}
         if self._cameras:
             if self._renderer is None:
-                self._renderer = Cameras(simulator.model, self._cameras, height=self._height, width=self._width)
+                self._renderer = Cameras(
+                    simulator.model,
+                    simulator.xml,
+                    self._cameras,
+                    height=self._height,
+                    width=self._width,
+                    rendering=self._rendering,
+                )
             for name, frame in self._renderer.render(simulator.data).items():
                 observation[f"{IMAGES}{name}"] = frame
         observation[STATE] = simulator.proprioception()

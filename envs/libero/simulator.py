@@ -12,6 +12,7 @@ from ...errors import WorldError
 from ..chunks import Array
 from .conventions import CONTROL_HZ
 from .install import import_libero
+from .scene import without_textures
 from .suites import LiberoTask, stored_states
 
 SETTLE_STEPS = 10
@@ -57,6 +58,11 @@ class Simulator:
     def data(self) -> Any:
         """The physics' raw ``mujoco.MjData``."""
         return self.robosuite_env.sim.data._data
+
+    @property
+    def xml(self) -> str:
+        """The scene as LIBERO describes it, with its texture files, which the physics does without."""
+        return self.robosuite_env.model.get_xml()
 
     def reset(self, *, seed: int, init_state: int | None, settle_steps: int = SETTLE_STEPS) -> None:
         """Begin an episode.
@@ -147,7 +153,7 @@ def _build(task: LiberoTask) -> Any:
     modules = import_libero()
     from robosuite.utils.errors import RandomizationError
 
-    make = modules["envs"].TASK_MAPPING[task.problem.domain]
+    make = _untextured(modules["envs"].TASK_MAPPING[task.problem.domain])
     controller = modules["robosuite"].load_controller_config(default_controller="OSC_POSE")
     for _ in range(_PLACEMENT_TRIES):
         try:
@@ -166,6 +172,16 @@ def _build(task: LiberoTask) -> Any:
         except RandomizationError:
             continue
     raise WorldError(f"{task.name}: no placement without collisions was found in {_PLACEMENT_TRIES} tries.")
+
+
+def _untextured(domain: type[Any]) -> type[Any]:
+    """LIBERO's class of scene, which compiles its physics without textures."""
+
+    def initialize_sim(self: Any, xml_string: str | None = None) -> None:
+        domain._initialize_sim(self, without_textures(xml_string or self.model.get_xml()))
+
+    # LIBERO compares the class's name with the BDDL file's.
+    return type(domain)(domain.__name__, (domain,), {"_initialize_sim": initialize_sim})
 
 
 @contextmanager
