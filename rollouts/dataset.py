@@ -1,8 +1,8 @@
 """Convert a run to a LeRobotDataset: replay its episodes, render every frame, and let LeRobot write them.
 
-A run stores actions and states, not pictures.  Each episode is replayed from its identity, checked against its record,
-and written as a data set of one episode beside the target; LeRobot then aggregates them.  So a conversion that is killed
-continues where it was, and the target folder appears only when it is whole.
+A run stores actions and states, not pictures.  Each episode is replayed from its identity, checked against its
+record, and written as a data set of one episode beside the target; LeRobot then aggregates them.  So a conversion that
+is killed continues where it was, and the target folder appears only when it is whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import importlib.metadata
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -93,9 +93,10 @@ def convert(
         env = world.make()
         try:
             features = dataset_features(env, video=options.video)
+            conversion = _Conversion(run=run, options=options, env=env, features=features)
             folders: list[Path] = []
             for done, record in enumerate(wanted, start=1):
-                folders.append(_episode(stage, env, features, run, record, options))
+                folders.append(_episode(stage, record, conversion))
                 if progress is not None:
                     progress(done, len(wanted), record)
             conventions = cast("DeclaresConventions", env.unwrapped).conventions
@@ -166,7 +167,7 @@ def _world(run: Run, options: DatasetOptions) -> World:
 
 
 @contextmanager
-def _stage(run: Run, options: DatasetOptions) -> Iterator[Path]:
+def _stage(run: Run, options: DatasetOptions) -> Generator[Path]:
     """The folder of unfinished work beside the target, locked; it is removed when the conversion is done."""
     out = options.out
     if out.exists():
@@ -188,8 +189,8 @@ def _stage(run: Run, options: DatasetOptions) -> Iterator[Path]:
         request = stage / "conversion.json"
         if request.exists() and request.read_text() != text:
             raise RecordError(
-                f"{stage} holds an unfinished conversion of another run or with other options. Finish that one with its "
-                "own options, or remove the folder."
+                f"{stage} holds an unfinished conversion of another run or with other options. Finish that one with "
+                "its own options, or remove the folder."
             )
         write_atomically(request, lambda file: file.write(text.encode()))
         yield stage
@@ -202,18 +203,22 @@ def _digest(run: Run) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _episode(
-    stage: Path,
-    env: gym.Env[Any, Any],
-    features: dict[str, dict[str, Any]],
-    run: Run,
-    record: EpisodeRecord,
-    options: DatasetOptions,
-) -> Path:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Conversion:
+    """What every episode's data set is made from."""
+
+    run: Run
+    options: DatasetOptions
+    env: gym.Env[Any, Any]
+    features: dict[str, dict[str, Any]]
+
+
+def _episode(stage: Path, record: EpisodeRecord, conversion: _Conversion) -> Path:
     """The data set of one episode, written now or by an earlier call."""
     from lerobot.configs.video import RGBEncoderConfig
     from lerobot.datasets import LeRobotDataset
 
+    run, options, env, features = conversion.run, conversion.options, conversion.env, conversion.features
     done = stage / "episodes" / record.key
     if done.exists():
         return done
@@ -226,6 +231,7 @@ def _episode(
         root=building,
         robot_type=str(run.config["world"]),
         use_videos=options.video,
+        video_backend="pyav",  # only for reading back; saying so keeps LeRobot from probing for torchcodec's FFmpeg
         rgb_encoder=RGBEncoderConfig(vcodec=options.codec) if options.video else None,
     )
     for frame in replay(env, run.trace(record.key)):
@@ -312,7 +318,7 @@ def _write_provenance(
         "cameras": {camera.name: _source(camera) for camera in conventions.cameras},
         "conventions": json.loads(json.dumps(declared)),
     }
-    note = "# Put this file beside a checkpoint that was trained on this data set: lerobot:PATH then knows what it assumes.\n"
+    note = "# Put this file beside a checkpoint trained on this data set: lerobot:PATH then knows what it assumes.\n"
     said = note + yaml.safe_dump(declaration, sort_keys=False)
     write_atomically(whole / DECLARATION, lambda file: file.write(said.encode()))
 
