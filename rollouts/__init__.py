@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .comparison import Comparison, compare
 from .config import RunConfig
 from .episode import Step, rollout
 from .records import AttemptRecord, EpisodeRecord, Run, open_run
@@ -11,6 +12,7 @@ from .traces import Trace, TracedDecision
 
 __all__ = [
     "AttemptRecord",
+    "Comparison",
     "EpisodeRecord",
     "Group",
     "Latency",
@@ -20,6 +22,7 @@ __all__ = [
     "Summary",
     "Trace",
     "TracedDecision",
+    "compare",
     "open_run",
     "rollout",
     "run",

@@ -12,7 +12,7 @@ import numpy as np
 from ..envs import Array, EpisodeId, derive_seed
 from ..errors import RecordError
 from .records import EpisodeRecord, Run
-from .statistics import CONFIDENCE, RESAMPLES, Interval, mcnemar_exact, newcombe_paired
+from .statistics import Interval, mcnemar_exact, newcombe_paired, percentile_interval, resampled_sums
 from .writing import differences
 
 METHODS: Mapping[str, str] = {
@@ -221,34 +221,17 @@ def _clusters(episodes: Sequence[EpisodeId]) -> tuple[str, list[Array]]:
 
 def _reduction(failed: Array, members: Sequence[Array], seed: int) -> Reduction:
     """``failed``: ``bool[P, 2]``, A and B."""
-    from scipy.stats import bootstrap
-
     sums = np.array([failed[places].sum(axis=0) for places in members], float)
     total_a, total_b = sums.sum(axis=0)
-    value = float(1 - total_b / total_a) if total_a else None
-    if value is None or len(sums) < 2:
-        return Reduction(value=value, interval=None, undefined=0.0 if total_a else 1.0)
-
-    def statistic(failures_a: Array, failures_b: Array, axis: int = -1) -> Array:
-        a, b = failures_a.sum(axis=axis), failures_b.sum(axis=axis)
-        return np.where(a > 0, 1 - b / np.where(a > 0, a, 1.0), np.nan)
-
-    found = bootstrap(
-        (sums[:, 0], sums[:, 1]),
-        statistic,
-        paired=True,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=np.random.default_rng(derive_seed(seed, "reduction")),
-    )
-    resampled = np.asarray(found.bootstrap_distribution)
-    low, high = np.nanpercentile(resampled, [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)])
-    return Reduction(
-        value=value,
-        interval=Interval(low=float(low), high=float(high)),
-        undefined=float(np.isnan(resampled).mean()),
-    )
+    if not total_a:
+        return Reduction(value=None, interval=None, undefined=1.0)
+    value = float(1 - total_b / total_a)
+    if len(sums) < 2:
+        return Reduction(value=value, interval=None, undefined=0.0)
+    failures_a, failures_b = resampled_sums(sums, seed=derive_seed(seed, "reduction"))
+    defined = failures_a > 0
+    ratios = 1 - failures_b[defined] / failures_a[defined]
+    return Reduction(value=value, interval=percentile_interval(ratios), undefined=float(1 - defined.mean()))
 
 
 def _metrics(
@@ -262,8 +245,6 @@ def _metrics(
 def _paired_mean(
     name: str, pairs: Sequence[tuple[EpisodeRecord, EpisodeRecord]], members: Sequence[Array], seed: int
 ) -> PairedMean | None:
-    from scipy.stats import bootstrap
-
     values = np.array([[record.metrics.get(name, math.nan) for record in pair] for pair in pairs])
     there = np.asarray(~np.isnan(values).any(axis=1))
     if not there.any():
@@ -271,23 +252,11 @@ def _paired_mean(
     change = np.where(there, values[:, 1] - values[:, 0], 0.0)
     sums = np.array([change[places].sum() for places in members])
     counts = np.array([np.count_nonzero(there[places]) for places in members], float)
-    kept = counts > 0
+    columns = np.stack([sums, counts], axis=1)[counts > 0]
     interval = None
-    if kept.sum() > 1:
-
-        def statistic(total: Array, count: Array, axis: int = -1) -> Array:
-            return total.sum(axis=axis) / count.sum(axis=axis)
-
-        found = bootstrap(
-            (sums[kept], counts[kept]),
-            statistic,
-            paired=True,
-            vectorized=True,
-            n_resamples=RESAMPLES,
-            method="percentile",
-            rng=np.random.default_rng(derive_seed(seed, "metric", name)),
-        ).confidence_interval
-        interval = Interval(low=float(found.low), high=float(found.high))
+    if len(columns) > 1:
+        totals, numbers = resampled_sums(columns, seed=derive_seed(seed, "metric", name))
+        interval = percentile_interval(totals / numbers)
     means = values[there].mean(axis=0)
     return PairedMean(
         mean_a=float(means[0]),

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..cost import Cost
 from ..envs import EpisodeId
-from ..errors import RecordError, ThinkTwiceError
+from ..errors import IdentityError, RecordError, ThinkTwiceError
 from .traces import Trace, read_trace
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def open_run(path: Path | str) -> Run:
     """
     path = Path(path)
     manifest = read_manifest(path)
-    planned = tuple(EpisodeId.from_json(entry) for entry in manifest["episodes"])
+    planned = _planned(path / MANIFEST, manifest)
     episodes, torn = read_lines(path / EPISODES, EpisodeRecord.from_line)
     attempts, torn_too = read_lines(path / ATTEMPTS, AttemptRecord.from_line)
     _check_episodes(path / EPISODES, episodes, planned)
@@ -284,6 +284,13 @@ def read_lines[T](file: Path, parse: Callable[[str], T]) -> tuple[list[T], str |
             ) from error
     notice = f"{file}: the torn last line ({len(tail)} bytes) of a killed run was left out" if tail else None
     return records, notice
+
+
+def _planned(file: Path, manifest: Mapping[str, Any]) -> tuple[EpisodeId, ...]:
+    try:
+        return tuple(EpisodeId.from_json(entry) for entry in manifest["episodes"])
+    except (TypeError, IdentityError) as error:
+        raise RecordError(f"{file} is damaged: its episodes cannot be read: {error}") from error
 
 
 def _check_episodes(file: Path, episodes: Sequence[EpisodeRecord], planned: Sequence[EpisodeId]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..envs import derive_seed
+from ..envs import Array, derive_seed
 from ..errors import UsageError
 
 CONFIDENCE = 0.95
@@ -73,6 +73,39 @@ def mean_estimate(values: Sequence[float], *, seed: int = 0) -> Estimate | None:
         ).confidence_interval
         interval = Interval(low=float(found.low), high=float(found.high))
     return Estimate(mean=float(np.mean(values)), interval=interval, count=len(values))
+
+
+def resampled_sums(clusters: Array, *, seed: int) -> Array:
+    """Sums over clusters drawn with replacement, for ratios whose parts belong together.
+
+    Args:
+        clusters: ``float[K, C]``: C sums of each of K clusters.
+        seed: of the bootstrap.
+
+    Returns:
+        ``float[C, R]``: the C sums over K drawn clusters, R times.
+    """
+    from scipy.stats import bootstrap
+
+    def sums(*columns: Array, axis: int = -1) -> Array:
+        return np.stack([column.sum(axis=axis) for column in columns])
+
+    found = bootstrap(
+        tuple(clusters.T),
+        sums,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    return np.asarray(found.bootstrap_distribution)
+
+
+def percentile_interval(values: Array) -> Interval:
+    """The middle 95% of resampled values."""
+    low, high = np.percentile(values, [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)])
+    return Interval(low=float(low), high=float(high))
 
 
 def mcnemar_exact(only_first: int, only_second: int) -> float:

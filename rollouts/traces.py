@@ -18,7 +18,7 @@ import numpy as np
 
 from ..cost import Cost
 from ..envs import Array, EpisodeId
-from ..errors import ContractError, RecordError
+from ..errors import ContractError, IdentityError, RecordError
 from .files import write_atomically
 
 _ARRAYS_OF_A_DECISION = ("chunk", "candidates", "preferences")
@@ -137,7 +137,8 @@ def read_trace(folder: Path, key: str) -> Trace:
     npz, text = trace_files(folder, key)
     try:
         data = json.loads(text.read_text())
-        with np.load(npz, allow_pickle=False) as file:
+        # numpy leaves a file open that is no archive, so it is opened here.
+        with npz.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays: dict[str, Array] = {name: file[name] for name in file.files}
         return Trace(
             episode=EpisodeId.from_json(data["episode"]),
@@ -153,7 +154,7 @@ def read_trace(folder: Path, key: str) -> Trace:
         raise RecordError(
             f"there is no trace {key!r} in {folder}. An episode that broke before its first decision has none."
         ) from error
-    except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile, IdentityError) as error:
         raise RecordError(f"the trace {npz.with_suffix('')} is damaged: {type(error).__name__}: {error}") from error
 
 
