@@ -41,6 +41,12 @@ AGENTS: Mapping[str, AgentEntry] = {
     "reflex": AgentEntry(
         module=".reflex", options="ReflexOptions", build="build_reflex", summary="execute what the policy proposes"
     ),
+    "demonstrator": AgentEntry(
+        module=".demonstrator",
+        options="DemonstratorOptions",
+        build="build_demonstrator",
+        summary="an expert that is disturbed on purpose, for recording demonstrations",
+    ),
     "fake": AgentEntry(
         module=".fakes", options="FakeAgentOptions", build="build_fake_agent", summary="a fake for tests"
     ),
@@ -65,6 +71,11 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
         ".policies.expert",
         "build_expert",
         "a privileged scripted expert: reads the simulator, not the cameras",
+    ),
+    "bundled": (
+        ".policies.bundled",
+        "build_bundled",
+        "the bundled flow-matching policy, or bundled:FOLDER?steps=N for another checkpoint of its kind",
     ),
     "lerobot": (".policies.lerobot", "build_lerobot", "lerobot:PATH_OR_HUB_ID, any LeRobot policy checkpoint"),
     "fake": (".fakes", "build_fake_policy", "a fake for tests, in the fake world alone"),

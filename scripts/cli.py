@@ -22,6 +22,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": (".compare", "pair two runs by episode and test the difference"),
     "report": (".report", "write report.html of a run, or of runs side by side"),
     "dataset": (".dataset", "convert a run to a LeRobotDataset"),
+    "demos": (".demos", "make demonstrations with a scripted expert"),
+    "train": (".train", "train a policy from demonstrations"),
 }
 """Command, then module and one line for the help."""
 

@@ -1,0 +1,299 @@
+"""The flow-matching policy behind the policy's contract: ``--policy bundled`` or ``bundled:FOLDER?steps=3``.
+
+The observation is encoded once for any number of candidates.  What it exposes to critics in `Proposal.features`:
+
+| key | value |
+| --- | --- |
+| ``summary`` | ``float32[prefix_width]``: all that the action head knows of the observation |
+| ``tokens`` | ``float32[cameras * keypoints, W]``: keypoints, camera after camera: x and y in [-1, 1], then features |
+| ``language`` | ``float32[language_width]``: the instruction |
+| ``state`` | ``float32[S]``: proprioception, normalised |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import gymnasium as gym
+import numpy as np
+
+from ...cost import Cost, Stopwatch
+from ...envs import Array, Conventions, Observation, derive_seed, to_lerobot
+from ...errors import ConfigError, ContractError, ConventionError, WeightsError, choices
+from ..policy import Proposal
+from .lerobot_checkpoint import CONFIG, Checkpoint, load_checkpoint
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WEIGHTS = Path(__file__).parents[1] / "weights" / "flow"
+"""Where the bundled checkpoint lies."""
+
+_KIND = "thinktwice_flow"
+_OPTIONS = ("steps", "device")
+
+_PAIR, _BLOCK = 2, 14
+"""Candidates are computed in batches of these sizes: 2 (the reflex, and the second one of the clutch), then 14 each.
+
+A matrix product rounds differently at another batch size.  With fixed sizes, the first m of n candidates are bit for
+bit those of a call with m, and 16 candidates take two batches.
+"""
+
+
+class BundledPolicy:
+    """A flow-matching checkpoint as a proposal source.
+
+    Candidates are ``float32[N, T, A]`` in the world's units.
+
+    Args:
+        name: what records call it.
+        checkpoint: the loaded policy and its processors.
+        conventions: what it was trained with.
+        steps: Euler steps per candidate; None for the checkpoint's own number.
+    """
+
+    def __init__(self, *, name: str, checkpoint: Checkpoint, conventions: Conventions, steps: int | None) -> None:
+        self.name = name
+        self.conventions: Conventions | None = conventions
+        self.steps: int = steps if steps is not None else checkpoint.policy.config.denoising_steps
+        self._checkpoint = checkpoint
+
+    def propose(self, observation: Observation, n: int, *, seed: int) -> Proposal:
+        """``n`` candidates from one encoding of the observation.
+
+        Raises:
+            ContractError: ``n`` is less than 1, or the observation lacks a camera, the state or the instruction, or
+                an image or the state has another shape than in training.
+            UsageError: the instruction has a word that the policy does not know.
+        """
+        if n < 1:
+            raise ContractError(f"a proposal needs at least one candidate, got n={n}.")
+        import torch
+
+        watch = Stopwatch()
+        with torch.inference_mode():
+            with watch("prefix"):
+                batch = self._checkpoint.preprocessor(self._batch(observation))
+                prefix = self._checkpoint.policy.encode(batch)
+            with watch("denoise"):
+                chunks = self._sample(prefix.summary, 0, n, seed)
+        features = {name: _row(getattr(prefix, name)) for name in ("summary", "tokens", "language")}
+        return Proposal(
+            chunks=chunks,
+            features={**features, "state": _row(batch["observation.state"])},
+            cost=Cost(prefix_passes=1, denoising_steps=n * self.steps, candidates=n, seconds=watch.seconds),
+        )
+
+    def extend(self, proposal: Proposal, n: int, *, seed: int) -> Proposal:
+        """More candidates for a proposal of this policy, without encoding the observation again.
+
+        Args:
+            proposal: what `propose` or `extend` gave.
+            n: how many candidates there shall be in all.
+            seed: the one that the proposal was made with.
+
+        Returns:
+            What ``propose(observation, n, seed=seed)`` gives, at the cost of the new candidates alone.
+
+        Raises:
+            ContractError: the proposal has ``n`` candidates already, or is not of this policy.
+        """
+        have, summary = len(proposal.chunks), proposal.features.get("summary")
+        width = self._checkpoint.policy.config.prefix_width
+        if not 0 < have < n or summary is None or summary.shape != (width,):
+            raise ContractError(
+                f"{self.name} cannot extend a proposal of {have} candidates to {n}: it must be its own."
+            )
+        import torch
+
+        watch = Stopwatch()
+        with torch.inference_mode(), watch("denoise"):
+            encoded = torch.from_numpy(np.array(summary)).to(self._checkpoint.device)[None]
+            chunks = self._sample(encoded, have, n, seed)
+        spent = Cost(denoising_steps=(n - have) * self.steps, candidates=n - have, seconds=watch.seconds)
+        return dataclasses.replace(proposal, chunks=np.concatenate([np.asarray(proposal.chunks), chunks]), cost=spent)
+
+    def velocity(self, proposal: Proposal, chunks: Array, time: float) -> Array:
+        """The velocity field of a proposal's observation, for gates that measure how it bends.
+
+        Args:
+            proposal: what `propose` gave for the observation.
+            chunks: ``float32[N, T, A]``, normalised and partly noise.
+            time: 1 is noise, 0 is actions.
+
+        Returns:
+            ``float32[N, T, A]``: noise minus actions, normalised.
+        """
+        import torch
+
+        device = self._checkpoint.device
+        with torch.inference_mode():
+            points = torch.from_numpy(np.asarray(chunks, np.float32)).to(device)
+            summary = torch.from_numpy(np.array(proposal.features["summary"])).to(device)
+            times = torch.full((len(points),), time, device=device)
+            field = self._checkpoint.policy.network.velocity(points, times, summary.expand(len(points), -1))
+        return field.cpu().numpy()
+
+    def describe(self) -> dict[str, Any]:
+        """Kind, weights' hash, sampler and normalisation."""
+        config = self._checkpoint.policy.config
+        return {
+            "policy": "bundled",
+            "type": _KIND,
+            "checkpoint": self.name,
+            "sha256": self._checkpoint.sha256,
+            "parameters": sum(parameter.numel() for parameter in self._checkpoint.policy.parameters()),
+            "device": self._checkpoint.device,
+            "chunk_size": config.chunk_size,
+            "denoising_steps": self.steps,
+            "bfloat16": config.bfloat16,
+            "normalization": self._checkpoint.normalization,
+        }
+
+    def _batch(self, observation: Observation) -> dict[str, Any]:
+        """The observation under LeRobot's names, images ``float32[3, H, W]`` in [0, 1]."""
+        import torch
+
+        named = to_lerobot(observation)
+        batch: dict[str, Any] = {}
+        for key, feature in self._checkpoint.policy.config.input_features.items():
+            shape = tuple(feature.shape)
+            if key not in named:
+                raise ContractError(f"{self.name} needs {key!r} in the observation, which holds {sorted(named)}.")
+            value: Array = named[key]
+            value = value.transpose(2, 0, 1) if value.dtype == np.uint8 else value
+            if value.shape != shape:
+                raise ContractError(f"{self.name} was trained with {key} of shape {shape}, not {value.shape}.")
+            scale = 255 if value.dtype == np.uint8 else 1
+            batch[key] = torch.from_numpy(np.ascontiguousarray(value)).float() / scale
+        batch["task"] = named.get("task", "")
+        return batch
+
+    def _sample(self, summary: Tensor, first: int, last: int, seed: int) -> Array:
+        """Candidates ``first`` to ``last`` in the world's units."""
+        import torch
+
+        network = self._checkpoint.policy.network
+        kept: list[Tensor] = []
+        for start, stop in _blocks(first, last):
+            noise = np.stack([_noise(seed, index, network.chunk_shape) for index in range(start, stop)])
+            drawn = network.sample(summary, torch.from_numpy(noise).to(summary.device), steps=self.steps)
+            kept.append(drawn[max(0, first - start) : last - start])
+        actions = self._checkpoint.postprocessor(torch.cat(kept))
+        return actions.to("cpu", torch.float32).numpy()
+
+
+def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # noqa: ARG001  every builder takes the env
+    """Load the bundled checkpoint, or another one of its kind: ``FOLDER?steps=3&device=cpu``.
+
+    Raises:
+        ConfigError: an option is wrong.
+        WeightsError: the checkpoint is missing, damaged, of another kind, or normalises otherwise than it was trained.
+        ConventionError: it does not say which conventions it was trained with.
+    """
+    target, options = _parse(argument)
+    folder = Path(target).expanduser() if target else WEIGHTS
+    if not (folder / CONFIG).is_file():
+        fix = "Train one: thinktwice train policy --help" if not target else "Give the folder that holds config.json."
+        raise WeightsError(f"there is no policy checkpoint in {folder}. {fix}")
+    checkpoint = load_flow(folder, device=options.get("device"))
+    name = f"bundled:{target}" if target else "bundled"
+    return BundledPolicy(
+        name=name, checkpoint=checkpoint, conventions=_conventions(checkpoint, name), steps=_steps(options)
+    )
+
+
+def load_flow(folder: Path, *, device: str | None) -> Checkpoint:
+    """Load and verify a checkpoint of the flow-matching policy.
+
+    Args:
+        folder: holds what ``save_pretrained`` of policy and processors wrote.
+        device: torch device; None for the checkpoint's own where it is present, else the best one that is.
+
+    Raises:
+        ConfigError: the device is not present.
+        WeightsError: the checkpoint is damaged, of another kind, or normalises otherwise than it was trained.
+    """
+    # Importing it tells LeRobot's registry about the policy.
+    importlib.import_module(".flow.configuration_flow", __package__)
+    checkpoint = load_checkpoint(folder, device=device)
+    kind = checkpoint.policy.config.type
+    if kind != _KIND:
+        raise WeightsError(f"{folder} holds a {kind!r} policy, not {_KIND!r}. Use --policy lerobot:{folder}")
+    _check_modes(checkpoint)
+    return checkpoint
+
+
+def _parse(argument: str) -> tuple[str, dict[str, str]]:
+    target, _, query = argument.partition("?")
+    try:
+        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError as error:
+        raise ConfigError(f"bundled:{argument}: after the '?' there must be key=value&key=value ({error}).") from error
+    for key in options:
+        if key not in _OPTIONS:
+            raise ConfigError(f"bundled has no option {key!r}. {choices(key, _OPTIONS)}")
+    return target, options
+
+
+def _steps(options: dict[str, str]) -> int | None:
+    text = options.get("steps")
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"steps must be a whole number of Euler steps, at least 1, not {text!r}.")
+    return int(text)
+
+
+def _check_modes(checkpoint: Checkpoint) -> None:
+    trained = {str(kind): mode.value for kind, mode in checkpoint.policy.config.normalization_mapping.items()}
+    if trained != checkpoint.normalization:
+        raise WeightsError(
+            f"the processors in {checkpoint.folder} normalise by {checkpoint.normalization}, but the policy was "
+            f"trained with {trained}. The files are of different checkpoints: copy the whole folder again."
+        )
+
+
+def _conventions(checkpoint: Checkpoint, name: str) -> Conventions:
+    config = checkpoint.policy.config
+    if not config.conventions:
+        raise ConventionError(
+            f"{name} does not say which conventions it was trained with, because lerobot-train does not record them. "
+            "Train with `thinktwice train policy`, or declare them: see --policy lerobot:FOLDER."
+        )
+    conventions = Conventions.from_json(config.conventions)
+    declared = {camera.name for camera in conventions.cameras}
+    read = {key.removeprefix("observation.images.") for key in config.image_features}
+    if declared != read:
+        raise ConventionError(
+            f"{name} reads the cameras {sorted(read)} and declares conventions of {sorted(declared)}."
+        )
+    return conventions
+
+
+def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The batches that hold candidates ``first`` to ``last``, each whole.
+
+    >>> list(_blocks(0, 1)), list(_blocks(0, 16)), list(_blocks(2, 17))
+    ([(0, 2)], [(0, 2), (2, 16)], [(2, 16), (16, 30)])
+    """
+    start, stop = 0, _PAIR
+    while start < last:
+        if stop > first:
+            yield start, stop
+        start, stop = stop, stop + _BLOCK
+
+
+def _noise(seed: int, index: int, shape: tuple[int, int]) -> Array:
+    """The noise of one candidate, ``float32[T, A]``, whatever others are drawn beside it."""
+    generator = np.random.default_rng(derive_seed(seed, "noise", index))
+    return generator.standard_normal(shape, np.float32)
+
+
+def _row(tensor: Tensor) -> Array:
+    return tensor[0].float().cpu().numpy()

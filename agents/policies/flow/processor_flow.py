@@ -1,0 +1,125 @@
+"""What happens to numbers before and after the network, as LeRobot's processors."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+from lerobot.configs import PipelineFeatureType, PolicyFeature
+from lerobot.lerobot_types import EnvTransition, TransitionKey
+from lerobot.processor import (
+    PolicyAction,
+    PolicyProcessorPipeline,
+    ProcessorStep,
+    ProcessorStepRegistry,
+    make_default_policy_processor_steps,
+    make_policy_processor_pipelines,
+)
+from lerobot.utils.constants import ACTION, OBS_LANGUAGE_TOKENS, OBS_STATE
+from torch import Tensor
+
+from .configuration_flow import FlowConfig
+from .vocabulary import encode_instruction
+
+type Statistics = dict[str, dict[str, Tensor]]
+"""Statistics by feature and name, such as ``{"action": {"mean": float32[7], "std": float32[7]}}``."""
+
+
+def canonical_rotation(state: Tensor, start: int) -> Tensor:
+    """Give an axis-angle rotation the one of its two spellings whose axis points to positive x.
+
+    A gripper that looks down has turned by nearly 180 degrees, where axis-angle jumps from one spelling to the
+    opposite one without any motion.
+
+    Args:
+        state: ``float32[..., S]``, with the rotation in radians at ``start`` to ``start + 3``.
+        start: where the rotation begins.
+
+    Returns:
+        A copy; the angle is at most 2 pi.
+    """
+    rotation = state[..., start : start + 3]
+    angle = rotation.norm(dim=-1, keepdim=True)
+    other = rotation * (1 - 2 * torch.pi / angle.clamp(min=1e-6))
+    flipped = (rotation[..., :1] < 0) & (angle > 1e-6)
+    result = state.clone()
+    result[..., start : start + 3] = torch.where(flipped, other, rotation)
+    return result
+
+
+@dataclasses.dataclass
+@ProcessorStepRegistry.register(name="thinktwice_flow_inputs")
+class FlowInputsStep(ProcessorStep):
+    """The instruction as tokens, and the state's rotation in one spelling.
+
+    Attributes:
+        vocabulary: the known words.
+        max_words: tokens per instruction.
+        rotation_start: where the state's axis-angle rotation begins; None when it has none.
+    """
+
+    vocabulary: list[str]
+    max_words: int
+    rotation_start: int | None
+
+    def __call__(self, transition: EnvTransition) -> EnvTransition:
+        """Add the tokens and rewrite the state.
+
+        Raises:
+            UsageError: there is no instruction, or it has unknown words.
+        """
+        result: Any = dict(transition)
+        extra = result.get(TransitionKey.COMPLEMENTARY_DATA) or {}
+        tasks = extra.get("task", "")
+        rows = [
+            encode_instruction(task, self.vocabulary, length=self.max_words)
+            for task in ([tasks] if isinstance(tasks, str) else tasks)
+        ]
+        observation = dict(result[TransitionKey.OBSERVATION])
+        observation[OBS_LANGUAGE_TOKENS] = torch.tensor(rows)
+        if self.rotation_start is not None and OBS_STATE in observation:
+            observation[OBS_STATE] = canonical_rotation(observation[OBS_STATE], self.rotation_start)
+        result[TransitionKey.OBSERVATION] = observation
+        return result
+
+    def transform_features(
+        self, features: dict[PipelineFeatureType, dict[str, PolicyFeature]]
+    ) -> dict[PipelineFeatureType, dict[str, PolicyFeature]]:
+        """Unchanged: tokens are no feature of the data."""
+        return features
+
+    def get_config(self) -> dict[str, Any]:
+        """Plain data for the checkpoint."""
+        return dataclasses.asdict(self)
+
+
+def floored(statistics: Statistics, floor: float) -> Statistics:
+    """The statistics with the action's standard deviations not below a floor (`FlowConfig.action_floor`)."""
+    action = statistics.get(ACTION, {})
+    if "std" not in action:
+        return statistics
+    deviation = torch.as_tensor(action["std"], dtype=torch.float32).clamp(min=floor)
+    return {**statistics, ACTION: {**action, "std": deviation}}
+
+
+def make_thinktwice_flow_pre_post_processors(
+    config: FlowConfig, dataset_stats: Statistics | None = None
+) -> tuple[
+    PolicyProcessorPipeline[dict[str, Any], dict[str, Any]], PolicyProcessorPipeline[PolicyAction, PolicyAction]
+]:
+    """LeRobot's default steps with `FlowInputsStep` before normalisation.
+
+    Args:
+        config: of the policy.
+        dataset_stats: means and standard deviations of ``observation.state`` and ``action``.
+    """
+    statistics = floored(dataset_stats, config.action_floor) if dataset_stats else None
+    steps = make_default_policy_processor_steps(config, statistics, normalizer_device=config.device)
+    inputs = FlowInputsStep(
+        vocabulary=list(config.vocabulary), max_words=config.max_words, rotation_start=config.rotation_start
+    )
+    return make_policy_processor_pipelines(
+        input_steps=[steps.rename_observations, steps.add_batch_dim, inputs, steps.to_device, steps.normalize],
+        output_steps=[steps.unnormalize, steps.to_cpu],
+    )

@@ -1,0 +1,3 @@
+"""Training policies from demonstrations."""
+
+from __future__ import annotations

@@ -1,0 +1,94 @@
+"""A new policy for some demonstrations: its features, conventions and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from lerobot.configs import FeatureType, PolicyFeature
+from lerobot.policies.factory import make_pre_post_processors
+from lerobot.utils.device_utils import auto_select_torch_device, is_torch_device_available
+
+from ...envs import Conventions
+from ...errors import ConfigError
+from ..policies.flow.configuration_flow import FlowConfig
+from ..policies.flow.modeling_flow import FlowPolicy
+from ..policies.flow.processor_flow import canonical_rotation
+from .config import TrainConfig
+from .demonstrations import Demonstration
+
+_LEAST = 1e-3
+"""The least standard deviation that a state's entry is divided by: a millimetre."""
+
+
+def build_policy(config: TrainConfig, demonstration: Demonstration) -> FlowPolicy:
+    """A policy with random weights, with the features of the demonstration.
+
+    Raises:
+        ConfigError: the device is not there.
+    """
+    images = {
+        f"observation.images.{name}": PolicyFeature(FeatureType.VISUAL, (3, *frames.shape[1:3]))
+        for name, frames in demonstration.images.items()
+    }
+    state = {"observation.state": PolicyFeature(FeatureType.STATE, demonstration.state.shape[1:])}
+    return FlowPolicy(
+        FlowConfig(
+            device=device_for(config),
+            input_features={**images, **state},
+            output_features={"action": PolicyFeature(FeatureType.ACTION, demonstration.label.shape[1:])},
+            conventions=demonstration.conventions.to_json(),
+            rotation_start=_rotation_start(demonstration.conventions),
+            chunk_size=config.chunk_size,
+            n_action_steps=max(1, config.chunk_size // 2),
+            noise_samples=config.noise_samples,
+            channels=config.channels,
+            blocks=config.blocks,
+            keypoints=config.keypoints,
+            head_width=config.head_width,
+            head_blocks=config.head_blocks,
+            push_to_hub=False,
+        )
+    )
+
+
+def pipelines(config: FlowConfig, demonstrations: Sequence[Demonstration]) -> tuple[Any, Any]:
+    """The policy's processors with the demonstrations' statistics."""
+    return make_pre_post_processors(config, dataset_stats=statistics(config, demonstrations))
+
+
+def statistics(config: FlowConfig, demonstrations: Sequence[Demonstration]) -> dict[str, dict[str, torch.Tensor]]:
+    """Mean and standard deviation of every entry of states and labels, as the pre-processor will see them."""
+    states = torch.from_numpy(np.concatenate([demonstration.state for demonstration in demonstrations]))
+    if config.rotation_start is not None:
+        states = canonical_rotation(states, config.rotation_start)
+    labels = torch.from_numpy(np.concatenate([demonstration.label for demonstration in demonstrations]))
+    return {
+        "observation.state": {"mean": states.mean(0), "std": states.std(0).clamp(min=_LEAST)},
+        "action": {"mean": labels.mean(0), "std": labels.std(0)},
+    }
+
+
+def device_for(config: TrainConfig) -> str:
+    """The torch device that the configuration means.
+
+    Raises:
+        ConfigError: it is not there.
+    """
+    if config.device == "auto":
+        return auto_select_torch_device().type
+    if config.device.split(":")[0] not in ("cpu", "cuda", "mps", "xpu") or not is_torch_device_available(config.device):
+        raise ConfigError(f"there is no device {config.device!r} here; say cpu, or auto for the best that is there.")
+    return config.device
+
+
+def _rotation_start(conventions: Conventions) -> int | None:
+    """Where the state's axis-angle rotation begins."""
+    start = 0
+    for dim in conventions.state:
+        if dim.representation == "axis_angle":
+            return start
+        start += dim.size
+    return None

@@ -1,0 +1,273 @@
+"""The training loop: resumable to the same weights, on a CPU or a GPU.
+
+Every random draw of a step comes from the run's seed and the step's number.  So a run that is stopped after any
+checkpoint and resumed gives bit for bit the weights and the curve of one that was not (on the same machine, with the
+same number of threads).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...envs import derive_seed
+from ...envs.split import check_split
+from ...errors import ConfigError, RecordError, UsageError
+from ..policies.bundled import load_flow
+from .batches import Augmentation, Batch, Frames
+from .config import TrainConfig
+from .demonstrations import Demonstration, read_folder
+from .state import STATE_FILE, load_state, save_state
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METRICS = "metrics.jsonl"
+POLICY = "policy"
+"""The checkpoint's folder inside that of the training run: what ``--policy bundled:FOLDER`` takes."""
+
+_OPERATIONAL = ("data", "out", "resume", "device", "threads", "log_every", "init")
+"""Settings that are not compared when a run is resumed; the data is compared by its episodes instead."""
+
+_LAST_LR = 0.03
+_MAX_GRADIENT = 1.0
+_VALIDATION_FRAMES = 192
+_EXECUTED = 8
+"""Actions of a chunk whose error is reported: those that are executed before the next look."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """One line of ``metrics.jsonl``.
+
+    Attributes:
+        step: how many steps are done.
+        loss: the mean training loss since the last line.
+        lr: the learning rate.
+        validation: the loss of the averaged weights on held-out episodes, or None where it was not measured.
+        error: there too, the mean absolute error of the executed part of one sampled chunk, in the action's units.
+        seconds: wall seconds since the last line.
+    """
+
+    step: int
+    loss: float
+    lr: float
+    validation: float | None = None
+    error: float | None = None
+    seconds: float
+
+
+def train(config: TrainConfig, *, report: Callable[[Metrics], None] | None = None) -> Path:
+    """Train a policy.
+
+    Args:
+        config: what to do.
+        report: told each line of metrics.
+
+    Returns:
+        The checkpoint's folder.
+
+    Raises:
+        UsageError: there are no demonstrations, or one of them began in a stored initial state.
+        RecordError: the folder holds another run, or cannot be written or resumed.
+        ConfigError: the device is not there.
+        WeightsError: ``init`` cannot be loaded.
+    """
+    import torch
+
+    demonstrations = read_folder(config.data)
+    check_split((d.episode for d in demonstrations), "training", purpose="training a policy")
+    _claim(config)
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        return _Training(config, demonstrations).run(report or (lambda _: None))
+
+
+def held_out(demonstrations: Sequence[Demonstration], share: float) -> tuple[list[Demonstration], list[Demonstration]]:
+    """Split off the episodes for validation, by a hash of their identity: the same ones however many there are.
+
+    Raises:
+        UsageError: there are fewer than two episodes.
+    """
+    if len(demonstrations) < 2:
+        raise UsageError("training needs at least two demonstrations, of which one is held out for validation.")
+    ordered = sorted(demonstrations, key=lambda demonstration: derive_seed("held out", demonstration.episode.key))
+    count = max(1, round(share * len(ordered)))
+    return ordered[count:], ordered[:count]
+
+
+class _Training:
+    def __init__(self, config: TrainConfig, demonstrations: Sequence[Demonstration]) -> None:
+        import torch
+
+        from .building import build_policy, pipelines
+
+        kept, held = held_out(demonstrations, config.validation)
+        self.config = config
+        self.frames = Frames(kept, chunk=config.chunk_size)
+        self.validation = Frames(held, chunk=config.chunk_size)
+        self.demonstrations = demonstrations
+        torch.manual_seed(derive_seed(config.seed, "weights"))
+        if config.init is None:
+            self.policy = build_policy(config, demonstrations[0])
+            self.preprocessor, self.postprocessor = pipelines(self.policy.config, kept)
+        else:
+            start = load_flow(config.init, device=None if config.device == "auto" else config.device)
+            self.policy, self.preprocessor, self.postprocessor = start.policy, start.preprocessor, start.postprocessor
+        self.device = str(self.policy.config.device)
+        self.policy.to(self.device)
+        self.averaged = {name: value.detach().clone() for name, value in self.policy.state_dict().items()}
+        self.optimizer = torch.optim.AdamW(
+            self.policy.parameters(), lr=config.lr, weight_decay=config.weight_decay, betas=(0.9, 0.95), fused=True
+        )
+
+    def run(self, report: Callable[[Metrics], None]) -> Path:
+        """Train from where the folder stands to the last step."""
+        config = self.config
+        first = 0
+        if config.resume:
+            first = load_state(config.out, self.policy, self.averaged, self.optimizer, config=self._compared())
+        _cut_metrics(config.out / METRICS, first)
+        losses: list[float] = []
+        began = time.perf_counter()
+        for step in range(first, config.steps):
+            losses.append(self._step(step))
+            done = step + 1
+            checked = done % config.check_every == 0 or done == config.steps
+            if checked or done % config.log_every == 0:
+                validation, error = self._validate() if checked else (None, None)
+                now = time.perf_counter()
+                metrics = Metrics(
+                    step=done,
+                    loss=float(np.mean(losses)),
+                    lr=self._lr(step),
+                    validation=validation,
+                    error=error,
+                    seconds=round(now - began, 3),
+                )
+                began, losses = now, []
+                with (config.out / METRICS).open("a") as file:
+                    file.write(json.dumps(dataclasses.asdict(metrics)) + "\n")
+                report(metrics)
+            if checked:
+                self._save(done)
+        return config.out / POLICY
+
+    def _step(self, step: int) -> float:
+        import torch
+
+        config = self.config
+        random = np.random.default_rng(derive_seed(config.seed, "batch", step))
+        indices = random.integers(0, len(self.frames), config.batch)
+        augmentation = Augmentation(shift=config.shift, jitter=config.jitter)
+        batch = self._prepared(
+            self.frames.batch(indices, seed=derive_seed(config.seed, step), augmentation=augmentation)
+        )
+        torch.manual_seed(derive_seed(config.seed, "noise", step))
+        state = batch["observation.state"]
+        batch["observation.state"] = state + config.state_noise * torch.randn_like(state)
+        self.policy.train()
+        loss, _ = self.policy.forward(batch)
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.policy.parameters(), _MAX_GRADIENT)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._lr(step)
+        self.optimizer.step()
+        decay = min(config.ema, (1 + step) / (10 + step))
+        present = self.policy.state_dict()
+        with torch.no_grad():
+            for name, value in self.averaged.items():
+                value.lerp_(present[name], 1 - decay)
+        return float(loss.item())
+
+    def _lr(self, step: int) -> float:
+        """Linear warm-up, then a cosine."""
+        config = self.config
+        if step < config.warmup:
+            return config.lr * (step + 1) / config.warmup
+        along = (step - config.warmup) / max(1, config.steps - config.warmup)
+        return config.lr * (_LAST_LR + (1 - _LAST_LR) * 0.5 * (1 + math.cos(math.pi * along)))
+
+    def _validate(self) -> tuple[float, float]:
+        """Loss and action error of the averaged weights, on the same frames and noises each time."""
+        import torch
+
+        frames = self.validation
+        indices = np.linspace(0, len(frames) - 1, min(_VALIDATION_FRAMES, len(frames))).round().astype(int)
+        raw = frames.batch(indices, seed=0, augmentation=Augmentation())
+        batch = self._prepared(dict(raw))
+        present = {name: value.clone() for name, value in self.policy.state_dict().items()}
+        self.policy.load_state_dict(self.averaged)
+        self.policy.eval()
+        torch.manual_seed(0)
+        with torch.no_grad():
+            loss, _ = self.policy.forward(batch)
+            actions = self.postprocessor(self.policy.predict_action_chunk(batch))
+        self.policy.load_state_dict(present)
+        wanted: Tensor = raw["action"]
+        counted = (~raw["action_is_pad"])[:, :_EXECUTED, None].float()
+        wrong = (actions[:, :_EXECUTED] - wanted[:, :_EXECUTED]).abs() * counted
+        return float(loss.item()), float(wrong.sum() / (counted.sum() * wanted.shape[-1]))
+
+    def _prepared(self, batch: Batch) -> Batch:
+        """The batch through the policy's own pre-processor, as at inference; it drops keys that it does not know."""
+        padding = batch.pop("action_is_pad")
+        return {**self.preprocessor(batch), "action_is_pad": padding.to(self.device)}
+
+    def _save(self, step: int) -> None:
+        out = self.config.out
+        save_state(out, self.policy, self.averaged, self.optimizer, step=step, config=self._compared())
+        present = {name: value.clone() for name, value in self.policy.state_dict().items()}
+        self.policy.load_state_dict(self.averaged)
+        for part in (self.policy, self.preprocessor, self.postprocessor):
+            part.save_pretrained(out / POLICY)
+        self.policy.load_state_dict(present)
+
+    def _compared(self) -> dict[str, Any]:
+        """What decides the course of training."""
+        keys = "\n".join(demonstration.episode.key for demonstration in self.demonstrations)
+        settings = {name: value for name, value in dataclasses.asdict(self.config).items() if name not in _OPERATIONAL}
+        return {**settings, "episodes": hashlib.sha256(keys.encode()).hexdigest()}
+
+
+def read_metrics(folder: Path) -> list[Metrics]:
+    """Every line of a training run's metrics.
+
+    Raises:
+        RecordError: they are missing or damaged.
+    """
+    path = folder / METRICS
+    try:
+        return [Metrics(**json.loads(line)) for line in path.read_text().splitlines()]
+    except (OSError, ValueError, TypeError) as error:
+        raise RecordError(f"{path} cannot be read: {error}.") from error
+
+
+def _claim(config: TrainConfig) -> None:
+    """Make the folder, or refuse one that holds a run already."""
+    if not config.resume and (config.out / STATE_FILE).exists():
+        raise RecordError(f"{config.out} holds a training run. Continue it with --resume, or give another --out.")
+    if config.init is not None and not config.init.is_dir():
+        raise ConfigError(f"init must be a checkpoint's folder; there is none at {config.init}.")
+    try:
+        config.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{config.out} cannot be made: {error.strerror or error}.") from error
+
+
+def _cut_metrics(path: Path, step: int) -> None:
+    """Drop what was written after the last checkpoint: it will be written again."""
+    if not path.exists():
+        return
+    lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    path.write_text("".join(line for line in lines if json.loads(line)["step"] <= step))
