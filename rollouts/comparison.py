@@ -81,7 +81,8 @@ class Comparison:
         reduction: the relative failure reduction from A to B.
         clusters: what the bootstraps resample: ``"tasks"``, or ``"episodes"`` when there is one task only.
         metrics: the world's metrics in both.
-        accepted: differences between the runs that the caller accepted.
+        accepted: differences of the worlds that the caller accepted.
+        notes: other differences that a reader should know: versions of packages that the world does not name.
     """
 
     run_a: str
@@ -103,6 +104,7 @@ class Comparison:
     clusters: str
     metrics: Mapping[str, PairedMean]
     accepted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def methods(self) -> dict[str, str]:
         """How each figure was computed, by its name."""
@@ -158,6 +160,7 @@ def compare(run_a: Run, run_b: Run, *, accept: Sequence[str] = (), seed: int = 0
         clusters=clusters,
         metrics=_metrics(pairs, members, seed),
         accepted=accepted,
+        notes=_notes(run_a, run_b),
     )
 
 
@@ -165,14 +168,14 @@ def _check_comparable(run_a: Run, run_b: Run, accept: Sequence[str]) -> tuple[st
     there, now = (
         {
             "world": run.world,
-            "versions": run.manifest["versions"],
             "cameras": _cameras(run),
             "control_hz": run.manifest["conventions"]["control_hz"],
         }
         for run in (run_a, run_b)
     )
     found = differences(there, now)
-    # Versions count too: a release of MuJoCo that darkened floors once cost policies a fifth of their success.
+    # A world's own description names the simulator's version, which counts too: a release of MuJoCo that darkened
+    # floors once cost policies a fifth of their success.
     refused = [line for line in found if not any(_is_under(line.partition(":")[0], path) for path in accept)]
     if refused:
         listed = "\n  - ".join(refused)
@@ -182,6 +185,13 @@ def _check_comparable(run_a: Run, run_b: Run, accept: Sequence[str]) -> tuple[st
             f"--accept {refused[0].partition(':')[0]}"
         )
     return tuple(found)
+
+
+def _notes(run_a: Run, run_b: Run) -> tuple[str, ...]:
+    there, now = (
+        {"thinktwice": run.manifest["thinktwice"], "versions": run.manifest["versions"]} for run in (run_a, run_b)
+    )
+    return tuple(differences(there, now))
 
 
 def _cameras(run: Run) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -132,14 +132,13 @@ class Recording:
         return stages
 
 
-def play(env: gym.Env[Any, Any], agent: Agent, recording: Recording, watchers: Iterable[Any] = ()) -> dict[str, float]:
+def play(env: gym.Env[Any, Any], agent: Agent, recording: Recording) -> dict[str, float]:
     """Play the recording's episode to its end.
 
     Args:
         env: a world wrapped in `thinktwice.envs.MultiStep`.
         agent: acts.
         recording: an empty one; it holds what was played also when this raises.
-        watchers: anything else with an ``add(step)``, such as a video recorder.
 
     Returns:
         Wall seconds: ``reset``, ``act``, ``world``.
@@ -152,8 +151,6 @@ def play(env: gym.Env[Any, Any], agent: Agent, recording: Recording, watchers: I
         for stage, spent in step.seconds.items():
             seconds[stage] += spent
         recording.add(step)
-        for watcher in watchers:
-            watcher.add(step)
     return seconds
 
 

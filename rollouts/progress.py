@@ -25,7 +25,10 @@ class Progress:
         """An attempt ended and was recorded."""
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Every episode was played."""
+
+    def say(self, line: str) -> None:
+        """Anything else worth a line."""
 
 
 class ShownProgress(Progress):
@@ -49,11 +52,11 @@ class ShownProgress(Progress):
             self._counts[record.status] += 1
         self._total, self._first, self._began = len(plan.episodes), len(writer.done), time.monotonic()
         for notice in writer.notices:
-            self._say(f"note: {notice}")
+            self.say(f"note: {notice}")
         tasks = len({episode.task for episode in plan.episodes})
         already = f", {self._first} already recorded" if self._first else ""
-        self._say(f"{config.world}: {self._total} episodes of {tasks} tasks{already}, agent {config.agent}")
-        self._say(
+        self.say(f"{config.world}: {self._total} episodes of {tasks} tasks{already}, agent {config.agent}")
+        self.say(
             f"{config.workers} workers with {config.threads} numeric and {render_threads(config.workers)} rendering "
             f"threads each; records in {config.out}"
         )
@@ -65,17 +68,17 @@ class ShownProgress(Progress):
         record, attempt = event.record, event.attempt
         if attempt.ending in ("died", "timeout"):
             reason = (attempt.error or "").partition(";")[0]
-            self._say(f"{attempt.key}, try {attempt.attempt}: {reason}")
+            self.say(f"{attempt.key}, try {attempt.attempt}: {reason}")
         if record is None:
             return
         self._counts[record.status] += 1
         if record.status == "error":
-            self._say(f"{record.key}: ERROR {record.error}")
+            self.say(f"{record.key}: ERROR {record.error}")
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, advance=1, **self._fields())
         else:
             done = sum(self._counts.values())
-            self._say(f"{done}/{self._total} {record.status:<7} {record.episode.task} {record.key} {self._left(done)}")
+            self.say(f"{done}/{self._total} {record.status:<7} {record.episode.task} {record.key} {self._left(done)}")
 
     def end(self) -> None:
         """Take the bar away."""
@@ -116,7 +119,8 @@ class ShownProgress(Progress):
         seconds = (time.monotonic() - self._began) / fresh * (self._total - done)
         return f"(about {seconds / 60:.0f} min left)" if seconds > 90 else f"(about {seconds:.0f} s left)"
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line, above the bar where there is one."""
         if self._bar is not None:
             self._bar.console.print(line, highlight=False, markup=False)
         else:

@@ -67,6 +67,7 @@ def run(config: RunConfig, *, progress: Progress | None = None) -> Summary:
             progress.end()
         summary = open_run(config.out).summary()
         write_summary(config.out, summary)
+        _film(config, progress)
         return summary
 
 
@@ -97,6 +98,19 @@ def _play(
             else:
                 writer.begin(complete)
                 begun = True
+
+
+def _film(config: RunConfig, progress: Progress) -> None:
+    """Film after playing, so that ``--video`` changes nothing that an agent sees or that is measured of it."""
+    if config.video == "none":
+        return
+    from .video import make_videos
+
+    progress.say(f"filming ({config.video}) by replaying what was recorded")
+    for problem in make_videos(
+        config.out, config.video, workers=config.workers, progress=lambda key: progress.say(f"filmed {key}")
+    ):
+        progress.say(problem)
 
 
 def _manifest(plan: Plan) -> dict[str, Any]:

@@ -85,6 +85,8 @@ def print_comparison(comparison: Comparison) -> None:
     )
     for line in comparison.accepted:
         console.print(f"accepted difference  {line}", markup=False)
+    for line in comparison.notes:
+        console.print(f"note: other versions  {line}", markup=False)
     table = Table(show_header=False)
     table.add_column(justify="left")
     table.add_column(justify="right")

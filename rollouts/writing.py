@@ -30,6 +30,7 @@ class RunWriter:
         path: the folder.
         done: the episodes that have a record already.
         notices: what was repaired while the folder was opened.
+        manifest: ``run.yaml``, or None while there is none.
     """
 
     def __init__(self, path: Path) -> None:

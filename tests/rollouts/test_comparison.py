@@ -48,7 +48,8 @@ def made(
             "tasks": [f"fake/{t}" for t in range(len(statuses))],
         },
         "world": {"world": "fake", "cap": 40, **world},
-        "versions": {"mujoco": "3.17.0"},
+        "thinktwice": "0.1.0",
+        "versions": {"torch": "2.9"},
         "conventions": {"control_hz": 20.0, "cameras": [{"name": "front", "rendering": "fast"}]},
     }
     planned = tuple(record.episode for record in records)
@@ -155,15 +156,21 @@ def test_other_worlds_are_refused_unless_that_is_meant(world: dict[str, Any], pa
         compare(a, b, accept=[path[:-1]])
 
 
-def test_another_simulator_or_camera_is_refused() -> None:
+def test_another_camera_is_refused() -> None:
     a, b = made([[S, F]]), made([[S, S]])
-    newer = dataclasses.replace(b, manifest={**b.manifest, "versions": {"mujoco": "3.12.0"}})
-    with pytest.raises(RecordError, match=r"versions\.mujoco: '3\.17\.0', '3\.12\.0'"):
-        compare(a, newer)
     cameras = {"control_hz": 20.0, "cameras": [{"name": "front", "rendering": "faithful"}]}
     other = dataclasses.replace(b, manifest={**b.manifest, "conventions": cameras})
     with pytest.raises(RecordError, match=r"cameras\.front\.rendering: 'fast', 'faithful'"):
         compare(a, other)
+
+
+def test_the_simulator_that_the_world_names_counts_and_other_packages_are_noted() -> None:
+    a, b = made([[S, F]], versions={"mujoco": "3.17.0"}), made([[S, S]], versions={"mujoco": "3.12.0"})
+    with pytest.raises(RecordError, match=r"world\.versions\.mujoco: '3\.17\.0', '3\.12\.0'"):
+        compare(a, b)
+    other = dataclasses.replace(a, manifest={**a.manifest, "versions": {"torch": "2.8"}})
+    assert compare(a, other).notes == ("versions.torch: '2.9', '2.8'",)
+    assert compare(a, a).notes == ()
 
 
 def test_metrics_are_compared_in_pairs() -> None:
