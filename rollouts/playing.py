@@ -27,7 +27,7 @@ class Recording:
 
     Attributes:
         episode: which episode.
-        steps: what happened, without the observations' images.
+        decisions: what was decided, without the observations' images.
     """
 
     episode: EpisodeId

@@ -4,21 +4,49 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
+import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from thinktwice.envs.fakes import FakeOptions
-from thinktwice.errors import ConfigError, ConventionError, IdentityError, UsageError, WorldError
-from thinktwice.rollouts import RunConfig, open_run, run
-from thinktwice.rollouts.config import make_plan
+from thinktwice.errors import (
+    ConfigError,
+    ContractError,
+    ConventionError,
+    IdentityError,
+    MissingDependency,
+    UsageError,
+    WeightsError,
+    WorldError,
+)
+from thinktwice.rollouts import RunConfig, open_run, run, worker
+from thinktwice.rollouts.config import Plan, make_plan
 from thinktwice.rollouts.pool import Ended, PoolOptions, play_all
 
 type Config = Callable[..., RunConfig]
 type Lines = Callable[[Path], list[str]]
+
+
+def pool_options(plan: Plan, folder: Path, **settings: Any) -> PoolOptions:
+    given: dict[str, Any] = {"workers": 1, "threads": 1, "timeout": 60.0, "build_timeout": 60.0, "max_tries": 2}
+    return PoolOptions(
+        world=plan.world,
+        agent=plan.config.agent,
+        agent_options=plan.config.agent_options,
+        folder=folder,
+        **(given | settings),
+    )
+
+
+def children() -> set[int]:
+    """The processes that this one started and that were not waited for."""
+    return {int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()}
 
 
 def test_a_run_records_every_planned_episode(reference: Path) -> None:
@@ -58,17 +86,7 @@ def test_the_order_changes_nothing(reference: Path, config: Config, lines: Lines
     shuffled = list(plan.episodes)
     random.Random(5).shuffle(shuffled)
     assert shuffled != list(plan.episodes)
-    options = PoolOptions(
-        world=plan.world,
-        agent=plan.config.agent,
-        agent_options=plan.config.agent_options,
-        folder=tmp_path,
-        workers=1,
-        threads=1,
-        timeout=60.0,
-        build_timeout=60.0,
-        max_tries=1,
-    )
+    options = pool_options(plan, tmp_path)
     events = [event for event in play_all(shuffled, options) if isinstance(event, Ended)]
     played = [event.record for event in events if event.record is not None]
     assert [record.episode for record in played] == shuffled
@@ -198,13 +216,6 @@ def test_other_seeds_give_other_episodes_of_the_same_init_states(config: Config,
     assert not {e.seed for e in first} & {e.seed for e in second}
 
 
-def test_the_numeric_threads_do_not_depend_on_the_workers(config: Config, tmp_path: Path) -> None:
-    run(config(tmp_path / "run", tasks="0", episodes=2, workers=2, threads=3, world_options={"slow": "all"}))
-    manifest = open_run(tmp_path / "run").manifest
-    assert manifest["config"]["threads"] == 3
-    assert manifest["operation"]["workers"] == 2
-
-
 def test_a_hundred_short_episodes_keep_the_queue_full(config: Config, lines: Lines, tmp_path: Path) -> None:
     settings = {"tasks": "all", "episodes": 25, "workers": 3, "world_options": {"cap": 1}}
     summary = run(config(tmp_path / "run", **settings))
@@ -214,30 +225,53 @@ def test_a_hundred_short_episodes_keep_the_queue_full(config: Config, lines: Lin
 
 def test_workers_leave_with_a_driver_that_stops_listening(config: Config, tmp_path: Path) -> None:
     plan = make_plan(config(tmp_path, world_options={"slow": "all", "delay": 30.0}))
-    options = PoolOptions(
-        world=plan.world,
-        agent=plan.config.agent,
-        agent_options=plan.config.agent_options,
-        folder=tmp_path,
-        workers=2,
-        threads=1,
-        timeout=60.0,
-        build_timeout=60.0,
-        max_tries=1,
-    )
+    options = pool_options(plan, tmp_path, workers=2)
+    before = children()
     events = play_all(plan.episodes, options)
     next(events)
-    workers = _children()
-    assert len(workers) == 2
+    started = children() - before
+    assert len(started) == 2
     events.close()
-    assert not _children() & workers
+    assert not children() & started
 
 
-def _children() -> set[int]:
-    return {int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()}
+def test_a_worker_that_is_killed_while_it_waits_is_replaced(config: Config, tmp_path: Path) -> None:
+    plan = make_plan(config(tmp_path, tasks="0", episodes=2))
+    before = children()
+    events = play_all(plan.episodes, pool_options(plan, tmp_path))
+    next(events)
+    [process] = children() - before
+    os.kill(process, signal.SIGKILL)
+    ended = [event for event in events if isinstance(event, Ended)]
+    assert [event.attempt.ending for event in ended] == ["died", "finished", "finished"]
+    assert [event.record is None for event in ended] == [True, False, False]
+
+
+def test_workers_get_the_threads_of_the_run_whatever_their_number(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    plan = make_plan(config(tmp_path, tasks="0", episodes=2))
+    before = children()
+    events = play_all(plan.episodes, pool_options(plan, tmp_path, workers=2, threads=3))
+    next(events)
+    for process in children() - before:
+        environment = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        assert {b"OMP_NUM_THREADS=3", b"MKL_NUM_THREADS=3", b"PYTHONHASHSEED=0"} <= set(environment)
+    events.close()
+
+
+def test_errors_of_the_call_survive_the_way_from_the_worker() -> None:
+    missing = MissingDependency("textworld", purpose="ALFWorld", install="pip install x")
+    for error in (missing, ConventionError("a"), WeightsError("b"), ContractError("c")):
+        sent = worker._portable(error)
+        assert type(sent) is type(error)
+        assert str(pickle.loads(pickle.dumps(sent))) == str(error)
+    assert worker._portable(WorldError("the bridge is down")) is None
+    assert worker._portable(RuntimeError("anything")) is None
 
 
 def test_nothing_is_left_running(config: Config, tmp_path: Path) -> None:
-    before = _children()
+    before = children()
     run(config(tmp_path / "run", workers=2))
-    assert _children() <= before
+    assert children() <= before
