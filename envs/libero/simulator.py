@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import WorldError
 from ..chunks import Array
 from .conventions import CONTROL_HZ
-from .install import import_libero
+from .install import compile_xml, import_libero
 from .scene import without_textures
 from .suites import LiberoTask, stored_states
 
@@ -178,7 +178,11 @@ def _untextured(domain: type[Any]) -> type[Any]:
     """LIBERO's class of scene, which compiles its physics without textures."""
 
     def initialize_sim(self: Any, xml_string: str | None = None) -> None:
-        domain._initialize_sim(self, without_textures(xml_string or self.model.get_xml()))
+        from robosuite.utils.binding_utils import MjSim
+
+        self.sim = MjSim(compile_xml(without_textures(xml_string or self.model.get_xml())))
+        self.sim.forward()
+        self.initialize_time(self.control_freq)
 
     # LIBERO compares the class's name with the BDDL file's.
     return type(domain)(domain.__name__, (domain,), {"_initialize_sim": initialize_sim})

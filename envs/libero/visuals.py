@@ -16,7 +16,7 @@ import numpy as np
 
 from ..chunks import Array
 from .files import working_folder, write_once
-from .install import import_mujoco
+from .install import compile_xml, import_mujoco, release_memory
 from .meshes import Mesh, simplified
 from .scene import assets_only
 
@@ -31,7 +31,7 @@ _VERSION = "1"
 
 def full_visuals(xml: str) -> Any:
     """A model with the scene's meshes, textures and materials as LIBERO has them (``mujoco.MjModel``)."""
-    return import_mujoco().MjModel.from_xml_string(xml)
+    return compile_xml(xml)
 
 
 def light_visuals(xml: str, physics: Any) -> Any:
@@ -57,6 +57,8 @@ def light_visuals(xml: str, physics: Any) -> Any:
     model.stat.extent = physics.stat.extent
     model.vis.quality.offsamples = 0
     model.vis.quality.shadowsize = 0
+    del spec
+    release_memory()
     return model
 
 
