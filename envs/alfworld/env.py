@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium import spaces
 
 from ...errors import ContractError, IdentityError, UsageError
-from ..conventions import Conventions
+from ..conventions import Camera, Conventions
 from ..observations import Observation
 from .engine import Engine, EngineName, Reply, make_engine
 from .games import TASK_TYPES, Game, GameSet
 from .generator import GeneratedGames
 from .planner import Planner
+from .view import Segmentation, View
 
 STEP_CAP = 50
 """Steps before an episode is cut off, as in ALFWorld's evaluation (Shridhar et al., ICLR 2021)."""
+
+CAMERA = "front"
 
 _LONGEST_TEXT = 8_192
 _LONGEST_COMMAND = 256
@@ -37,37 +41,49 @@ class AlfworldEnv(gym.Env[Observation, str]):
         games: which games there are; by default 50 generated ones of each type.
         engine: ``"compiled"``, or ``"stock"`` for alfworld's own stack, which gives the same replies slower.
         max_steps: steps before truncation.
+        images: whether observations show ``images.front``, drawn from the game's facts.
+        size: pixels of its sides.
 
     Raises:
-        UsageError: ``max_steps`` is less than 1.
+        UsageError: ``max_steps`` or ``size`` is less than 1.
         MissingDependency: alfworld is not installed.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  gymnasium's own declaration
 
     def __init__(
-        self, *, games: GameSet | None = None, engine: EngineName = "compiled", max_steps: int = STEP_CAP
+        self,
+        *,
+        games: GameSet | None = None,
+        engine: EngineName = "compiled",
+        max_steps: int = STEP_CAP,
+        images: bool = True,
+        size: int = 300,
     ) -> None:
-        if max_steps < 1:
-            raise UsageError(f"max_steps must be at least 1, got {max_steps}.")
+        if max_steps < 1 or size < 1:
+            raise UsageError(f"max_steps and size must be at least 1, got {max_steps} and {size}.")
         self._games: GameSet = GeneratedGames() if games is None else games
         self._engine: Engine = make_engine(engine)
         self._max_steps = max_steps
+        self._size = size if images else 0
+        self._view: View | None = None
         self._planner: Planner | None = None
         self._game: Game | None = None
         self._reply: Reply | None = None
         self._commands: list[str] = []
         self._operators: list[str] = []
         text = spaces.Text(_LONGEST_TEXT, min_length=0, charset=string.printable)
+        seen = {f"images.{CAMERA}": spaces.Box(0, 255, (size, size, 3), np.uint8)} if images else {}
         self.observation_space: spaces.Space[Any] = spaces.Dict(
-            {"text": text, "task": text, "choices": spaces.Sequence(text)}
+            {"text": text, "task": text, "choices": spaces.Sequence(text), **seen}
         )
         self.action_space: spaces.Space[Any] = spaces.Text(_LONGEST_COMMAND, min_length=0, charset=string.printable)
 
     @property
     def conventions(self) -> Conventions:
         """Which cameras there are."""
-        return Conventions(cameras=())
+        size = self._size
+        return Conventions(cameras=(Camera(name=CAMERA, height=size, width=size),) if size else ())
 
     @property
     def game(self) -> Game:
@@ -116,6 +132,15 @@ class AlfworldEnv(gym.Env[Observation, str]):
             self._planner = Planner()
         return self._planner.plan(self.game, self._operators)
 
+    def segmentation(self) -> Segmentation:
+        """Which entity every pixel of the present image shows.  Privileged.
+
+        Raises:
+            ContractError: no game was started, or the world shows no images.
+            WorldError: no GL context can be made.
+        """
+        return self._drawn().segmentation()
+
     def save_state(self) -> tuple[Game, tuple[str, ...]]:
         """The game and what was executed in it."""
         return self.game, tuple(self._commands)
@@ -128,7 +153,8 @@ class AlfworldEnv(gym.Env[Observation, str]):
             self._execute(command)
 
     def close(self) -> None:
-        """Free the planner."""
+        """Free the view and the planner."""
+        self._forget_view()
         if self._planner is not None:
             self._planner.close()
             self._planner = None
@@ -150,11 +176,26 @@ class AlfworldEnv(gym.Env[Observation, str]):
         return str(task_type), numbers[int(self.np_random.integers(len(numbers)))] if number is None else int(number)
 
     def _start(self, game: Game) -> None:
+        self._forget_view()
         self._game, self._reply = game, self._engine.start(game)
         self._commands, self._operators = [], []
+        if self._size:
+            self._view = View(self._engine, size=self._size)
+
+    def _drawn(self) -> View:
+        if self._view is None:
+            raise ContractError("there is no view: call reset first, and make the world with images.")
+        return self._view
+
+    def _forget_view(self) -> None:
+        if self._view is not None:
+            self._view.close()
+            self._view = None
 
     def _execute(self, command: str) -> None:
         self._reply = self._engine.step(command)
+        if self._view is not None:
+            self._view.follow()
         self._commands.append(command)
         if self._reply.operator:
             self._operators.append(self._reply.operator)
@@ -163,7 +204,8 @@ class AlfworldEnv(gym.Env[Observation, str]):
         return self._said.won or len(self._commands) >= self._max_steps
 
     def _observation(self) -> Observation:
-        return {"text": self._said.text, "task": self.game.goal, "choices": self._said.commands}
+        text = {"text": self._said.text, "task": self.game.goal, "choices": self._said.commands}
+        return {**text, f"images.{CAMERA}": self._view.image()} if self._view is not None else text
 
     def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {

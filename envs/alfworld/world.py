@@ -42,6 +42,10 @@ class AlfworldOptions:
     """stock: alfworld's own stack; compiled: the same replies, faster."""
     max_steps: int = 50
     """Steps before an episode is cut off."""
+    images: bool = True
+    """Draw what the agent sees."""
+    size: int = 300
+    """Pixels of the image's sides."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,7 +82,13 @@ class AlfworldWorld:
         """A new environment."""
         from .env import AlfworldEnv
 
-        return AlfworldEnv(games=self.games, engine=self.options.engine, max_steps=self.options.max_steps)
+        return AlfworldEnv(
+            games=self.games,
+            engine=self.options.engine,
+            max_steps=self.options.max_steps,
+            images=self.options.images,
+            size=self.options.size,
+        )
 
     def describe(self) -> dict[str, Any]:
         """The games, the engine, the step cap and the versions."""
@@ -86,7 +96,8 @@ class AlfworldWorld:
             **self.games.describe(),
             "engine": self.options.engine,
             "max_steps": self.options.max_steps,
-            "versions": {name: metadata.version(name) for name in ("alfworld", "textworld")},
+            "images": self.options.size if self.options.images else None,
+            "versions": {name: metadata.version(name) for name in ("alfworld", "textworld", "mujoco")},
         }
 
     def _chosen(self, task_type: str, count: int) -> tuple[int, ...]:
@@ -106,8 +117,8 @@ def open_alfworld(name: str, options: AlfworldOptions) -> AlfworldWorld:
         UsageError: the folder has no such split or no playable games, or an option has an impossible value.
         MissingDependency: alfworld is not installed.
     """
-    if options.max_steps < 1:
-        raise UsageError(f"max_steps must be at least 1, got {options.max_steps}.")
+    if options.max_steps < 1 or options.size < 1:
+        raise UsageError(f"max_steps and size must be at least 1, got {options.max_steps} and {options.size}.")
     games: GameSet
     if options.games is not None:
         games = FolderGames(folder=options.games.expanduser().resolve(), split=options.split)
