@@ -10,15 +10,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ..envs import Action, Array, Observation
+from ..envs import Action, Array, Observation, SavesState
 from ..envs.observations import STATE
-from ..errors import RecordError
+from ..errors import RecordError, UsageError
 from .traces import Trace
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Frame:
-    """One action of a replayed episode and what was seen before it.
+    """One action of a replayed episode and what was seen around it.
 
     Attributes:
         index: the action's place in the episode, from 0.
@@ -27,6 +27,7 @@ class Frame:
         reward: after the action.
         success: whether the task was solved after it.
         ended: whether it was the episode's last action.
+        next_observation: after the action.
     """
 
     index: int
@@ -35,6 +36,7 @@ class Frame:
     reward: float
     success: bool
     ended: bool
+    next_observation: Observation
 
 
 def replay(env: gym.Env[Any, Any], trace: Trace) -> Iterator[Frame]:
@@ -48,9 +50,12 @@ def replay(env: gym.Env[Any, Any], trace: Trace) -> Iterator[Frame]:
         trace: what was executed.
 
     Raises:
+        UsageError: the world is no simulation that can be put back exactly; a real robot must not move again.
         RecordError: the replay differs from the record; the message says where and by how much.
         WorldError: the simulator failed.
     """
+    if not isinstance(env.unwrapped, SavesState):
+        raise UsageError(f"{env.unwrapped} cannot be replayed: it is no simulation that can be put back exactly.")
     episode = trace.episode
     looks = (
         dict(zip(accumulate((d.executed for d in trace.decisions), initial=0), trace.states, strict=True))
@@ -74,6 +79,7 @@ def replay(env: gym.Env[Any, Any], trace: Trace) -> Iterator[Frame]:
             reward=float(reward),
             success=success,
             ended=ended,
+            next_observation=following,
         )
         observation = following
 

@@ -154,7 +154,7 @@ def read_trace(folder: Path, key: str) -> Trace:
         raise RecordError(
             f"there is no trace {key!r} in {folder}. An episode that broke before its first decision has none."
         ) from error
-    except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile, IdentityError) as error:
+    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, IdentityError) as error:
         raise RecordError(f"the trace {npz.with_suffix('')} is damaged: {type(error).__name__}: {error}") from error
 
 
