@@ -81,6 +81,7 @@ class Comparison:
         reduction: the relative failure reduction from A to B.
         clusters: what the bootstraps resample: ``"tasks"``, or ``"episodes"`` when there is one task only.
         metrics: the world's metrics in both.
+        agents: how the agents differ, by what they say of themselves (A, then B).
         accepted: differences of the worlds that the caller accepted.
         notes: other differences that a reader should know: versions of packages that the world does not name.
     """
@@ -103,6 +104,7 @@ class Comparison:
     reduction: Reduction
     clusters: str
     metrics: Mapping[str, PairedMean]
+    agents: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -159,6 +161,7 @@ def compare(run_a: Run, run_b: Run, *, accept: Sequence[str] = (), seed: int = 0
         reduction=_reduction(~solved, members, seed),
         clusters=clusters,
         metrics=_metrics(pairs, members, seed),
+        agents=tuple(differences({"agent": run_a.agent}, {"agent": run_b.agent})),
         accepted=accepted,
         notes=_notes(run_a, run_b),
     )

@@ -12,6 +12,9 @@ from .summary import Group, Summary
 if TYPE_CHECKING:
     from rich.console import Console
 
+_SHOWN = 12
+"""Differences between two agents that are shown before the rest is only counted."""
+
 
 def print_summary(summary: Summary) -> None:
     """Print the table of a run on standard output."""
@@ -83,6 +86,10 @@ def print_comparison(comparison: Comparison) -> None:
         f"{comparison.pairs} pairs; unpaired: {comparison.unpaired_a} of A, {comparison.unpaired_b} of B; "
         f"{comparison.errors} left out because of an error"
     )
+    for line in comparison.agents[:_SHOWN]:
+        console.print(f"A, then B  {line}", markup=False)
+    if len(comparison.agents) > _SHOWN:
+        console.print(f"… and {len(comparison.agents) - _SHOWN} more; --json lists all")
     for line in comparison.accepted:
         console.print(f"accepted difference  {line}", markup=False)
     for line in comparison.notes:

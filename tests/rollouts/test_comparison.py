@@ -48,6 +48,7 @@ def made(
             "tasks": [f"fake/{t}" for t in range(len(statuses))],
         },
         "world": {"world": "fake", "cap": 40, **world},
+        "agent": {"agent": "fake", "skill": 0.5},
         "thinktwice": "0.1.0",
         "versions": {"torch": "2.9"},
         "conventions": {"control_hz": 20.0, "cameras": [{"name": "front", "rendering": "fast"}]},
@@ -171,6 +172,13 @@ def test_the_simulator_that_the_world_names_counts_and_other_packages_are_noted(
     other = dataclasses.replace(a, manifest={**a.manifest, "versions": {"torch": "2.8"}})
     assert compare(a, other).notes == ("versions.torch: '2.9', '2.8'",)
     assert compare(a, a).notes == ()
+
+
+def test_what_differs_between_the_agents_is_said_and_refuses_nothing() -> None:
+    a = made([[S, F]])
+    b = dataclasses.replace(a, manifest={**a.manifest, "agent": {"agent": "fake", "skill": 0.9}})
+    assert compare(a, b).agents == ("agent.skill: 0.5, 0.9",)
+    assert compare(a, a).agents == ()
 
 
 def test_metrics_are_compared_in_pairs() -> None:

@@ -29,6 +29,7 @@ def test_two_agents_are_compared(runs: dict[str, Path], capsys: pytest.CaptureFi
     assert cli.run(["compare", str(runs["weak"]), str(runs["strong"])]) == 0
     shown = capsys.readouterr().out
     assert "12 pairs" in shown
+    assert "agent.agent: 'reflex', 'fake'" in shown
     assert "exact McNemar" in shown
     assert "Newcombe's method 10" in shown
     assert "over tasks" in shown
