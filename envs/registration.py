@@ -6,11 +6,15 @@ import gymnasium as gym
 
 LIBERO = "thinktwice/Libero-v0"
 ALFWORLD = "thinktwice/ALFWorld-v0"
+ROOMS = "thinktwice/Rooms-v0"
+ROS_ARM = "thinktwice/RosArm-v0"
 FAKE = "thinktwice/Fake-v0"
 
 _ENTRY_POINTS = {
     LIBERO: "thinktwice.envs.libero.env:LiberoEnv",
     ALFWORLD: "thinktwice.envs.alfworld.env:AlfworldEnv",
+    ROOMS: "thinktwice.envs.rooms.env:RoomsEnv",
+    ROS_ARM: "thinktwice.envs.ros.env:RosArmEnv",
     FAKE: "thinktwice.envs.fakes:FakeEnv",
 }
 
@@ -23,4 +27,10 @@ def register_worlds() -> None:
     """
     for env_id, entry_point in _ENTRY_POINTS.items():
         if env_id not in gym.registry:
-            gym.register(env_id, entry_point=entry_point, order_enforce=False, disable_env_checker=True)
+            gym.register(
+                env_id,
+                entry_point=entry_point,
+                order_enforce=False,
+                disable_env_checker=True,
+                nondeterministic=env_id == ROS_ARM,
+            )

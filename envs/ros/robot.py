@@ -163,9 +163,12 @@ class Actions(_Strict):
         rotation: radians for an entry of 1 (``cartesian_delta``).
         joint: radians for an entry of 1 (``joint_delta``).
         reference: what a delta is added to: the last command, or the measured pose.
+        frame: what the conventions call the base frame: ``world`` where a policy was trained with the robot's base
+            axes as its world (LIBERO), else ``base``.
     """
 
     mode: ActionMode
+    frame: Literal["base", "world"] = "base"
     translation: Positive | None = None
     rotation: Positive | None = None
     joint: Positive | None = None
@@ -239,14 +242,23 @@ class Timing(_Strict):
 
     Attributes:
         rate_hz: commands per second.
+        decision_ms: time before each tick that is the agent's: ``step`` returns so much before the next command is due.
+            What is decided within it delays nothing; what takes longer lets the arm stand.
         decision_timeout_s: the arm is held when no command came for so long while an agent drives.
         clock: ``synchronised`` when the robot's clock agrees with this machine's (NTP, PTP): header age is then
             absolute; ``independent`` when it does not: header age is then against the freshest message since arming.
     """
 
     rate_hz: Positive
+    decision_ms: NonNegative
     decision_timeout_s: Positive
     clock: Literal["synchronised", "independent"]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.decision_ms > 1e3 / self.rate_hz:
+            raise ValueError(f"decision_ms {self.decision_ms} exceeds the period of {1e3 / self.rate_hz:g} ms")
+        return self
 
 
 class Robot(_Strict):

@@ -1,0 +1,104 @@
+"""Starts the simulated arm's node and a real bridge server beside it, and stops both."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ...errors import MissingDependency, WorldError
+from .bridge_server import INSTALL, BridgeServer, ros_environment
+
+
+class SimProcess:
+    """The simulated arm's node as a process of its own.
+
+    Args:
+        domain: ``ROS_DOMAIN_ID``.
+        camera_hz: images per second; 0 for none.
+        journal: where it writes what it received and how it moved; see `sim_node`.
+        log: where its output goes; None for this process's own.
+
+    Raises:
+        MissingDependency: the ROS wheels are not installed.
+    """
+
+    def __init__(
+        self, *, domain: int, camera_hz: float = 20.0, journal: Path | None = None, log: Path | None = None
+    ) -> None:
+        if importlib.util.find_spec("rclpy") is None:
+            raise MissingDependency("rclpy", purpose="the simulated arm", install=INSTALL)
+        options = ["--camera-hz", str(camera_hz)]
+        if journal is not None:
+            options += ["--journal", str(journal)]
+        self._command = [sys.executable, "-m", "thinktwice.envs.ros.sim_node", *options]
+        self._domain, self._log = domain, log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The running process, for faults in tests.
+
+        Raises:
+            WorldError: it was not started.
+        """
+        if self._process is None:
+            raise WorldError("the simulated arm was not started.")
+        return self._process
+
+    def __enter__(self) -> Self:
+        environment = ros_environment(self._domain)
+        if self._log is None:
+            self._process = subprocess.Popen(self._command, env=environment)
+        else:
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen(self._command, env=environment, stdout=log, stderr=log)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGCONT)
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
+def run_simulated_arm(*, port: int, domain: int, camera_hz: float, announce: bool = True) -> None:
+    """Run node and server until interrupted.
+
+    Args:
+        port: of the server, on loopback.
+        domain: ``ROS_DOMAIN_ID``.
+        camera_hz: images per second.
+        announce: print where to connect.
+
+    Raises:
+        WorldError: the node or the server ended by itself.
+    """
+    with SimProcess(domain=domain, camera_hz=camera_hz) as arm, BridgeServer(port=port, domain=domain) as server:
+        if announce:
+            sys.stdout.write(
+                f"A simulated Panda moves behind {server.url} (ROS_DOMAIN_ID {domain}). Press Ctrl-C to stop.\n"
+                f"In another terminal: thinktwice deploy --robot panda_sim --bridge {server.url} --agent reflex "
+                "--policy wave\n"
+            )
+            sys.stdout.flush()
+        while True:
+            try:
+                status = arm.process.wait(timeout=1)
+            except subprocess.TimeoutExpired:
+                if server.process.poll() is not None:
+                    raise WorldError(f"the bridge server ended with {server.process.returncode}.") from None
+                continue
+            raise WorldError(f"the simulated arm ended with status {status}.")
