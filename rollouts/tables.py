@@ -11,6 +11,7 @@ from .summary import Group, Summary
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 _SHOWN = 12
 """Differences between two agents that are shown before the rest is only counted."""
@@ -77,36 +78,43 @@ def _row(group: Group, metrics: list[str]) -> list[str]:
 
 def print_comparison(comparison: Comparison) -> None:
     """Print a comparison on standard output, with the method behind each figure."""
+    console = console_for_output()
+    for line in _heading(comparison):
+        console.print(line, markup=False)
+    console.print(_figures(comparison))
+    for line in _footnotes(comparison):
+        console.print(line, style="dim", markup=False)
+
+
+def _heading(comparison: Comparison) -> list[str]:
+    more = len(comparison.agents) - _SHOWN
+    return [
+        f"A  {comparison.run_a}",
+        f"B  {comparison.run_b}",
+        f"{comparison.pairs} pairs; unpaired: {comparison.unpaired_a} of A, {comparison.unpaired_b} of B; "
+        f"{comparison.errors} left out because of an error",
+        *(f"A, then B  {line}" for line in comparison.agents[:_SHOWN]),
+        *([f"… and {more} more; --json lists all"] if more > 0 else []),
+        *(f"accepted difference  {line}" for line in comparison.accepted),
+        *(f"note: other versions  {line}" for line in comparison.notes),
+    ]
+
+
+def _figures(comparison: Comparison) -> Table:
     from rich.table import Table
 
-    console = console_for_output()
-    methods = comparison.methods()
-    console.print(f"A  {comparison.run_a}\nB  {comparison.run_b}", markup=False)
-    console.print(
-        f"{comparison.pairs} pairs; unpaired: {comparison.unpaired_a} of A, {comparison.unpaired_b} of B; "
-        f"{comparison.errors} left out because of an error"
-    )
-    for line in comparison.agents[:_SHOWN]:
-        console.print(f"A, then B  {line}", markup=False)
-    if len(comparison.agents) > _SHOWN:
-        console.print(f"… and {len(comparison.agents) - _SHOWN} more; --json lists all")
-    for line in comparison.accepted:
-        console.print(f"accepted difference  {line}", markup=False)
-    for line in comparison.notes:
-        console.print(f"note: other versions  {line}", markup=False)
     table = Table(show_header=False)
-    table.add_column(justify="left")
-    table.add_column(justify="right")
-    table.add_column(justify="right")
-    table.add_row("solved by both / A alone / B alone / neither", _counts(comparison), "")
-    table.add_row("rate of A", percent(comparison.rate_a), "")
-    table.add_row("rate of B", percent(comparison.rate_b), "")
+    for justify in ("left", "right", "right"):
+        table.add_column(justify=justify)
+    table.add_row("solved by both / A alone / B alone / neither", _counts(comparison))
+    table.add_row("rate of A", percent(comparison.rate_a))
+    table.add_row("rate of B", percent(comparison.rate_b))
     table.add_row(
         "difference, B − A",
         percent(comparison.difference, signed=True),
         percent_interval(comparison.interval, signed=True),
     )
-    table.add_row("McNemar p", f"{comparison.p_value:.4g}", "")
+    table.add_row("McNemar p", f"{comparison.p_value:.4g}")
     reduction = comparison.reduction
     table.add_row(
         "relative failure reduction",
@@ -116,18 +124,21 @@ def print_comparison(comparison: Comparison) -> None:
     for name, mean in comparison.metrics.items():
         interval = f"{mean.interval.low:+.4f} … {mean.interval.high:+.4f}" if mean.interval else "–"
         table.add_row(f"{name}: {mean.mean_a:.4f} → {mean.mean_b:.4f}", f"{mean.difference:+.4f}", interval)
-    console.print(table)
-    for name, text in methods.items():
-        if name != "metrics" or comparison.metrics:
-            console.print(f"{name}: {text}", style="dim", markup=False)
+    return table
+
+
+def _footnotes(comparison: Comparison) -> list[str]:
+    notes = [
+        f"{name}: {text}" for name, text in comparison.methods().items() if name != "metrics" or comparison.metrics
+    ]
     if comparison.clusters == "episodes":
-        console.print("There is one task only, so the bootstraps resample episodes and not tasks.", style="dim")
-    if 0 < reduction.undefined < 1:
-        console.print(
-            f"A failed nowhere in {percent(reduction.undefined)} of the resamples; they are left out.", style="dim"
-        )
-    if reduction.value is None:
-        console.print("A failed nowhere, so the relative failure reduction is undefined.", style="dim")
+        notes.append("There is one task only, so the bootstraps resample episodes and not tasks.")
+    if comparison.reduction.value is None:
+        notes.append("A failed nowhere, so the relative failure reduction is undefined.")
+    elif comparison.reduction.undefined:
+        share = percent(comparison.reduction.undefined)
+        notes.append(f"A failed nowhere in {share} of the resamples; they are left out.")
+    return notes
 
 
 def _counts(comparison: Comparison) -> str:
