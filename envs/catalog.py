@@ -56,6 +56,12 @@ WORLDS: Mapping[str, WorldEntry] = {
         summary="ALFWorld: household tasks of six types in text and images, generated or your own games",
         extra="alfworld",
     ),
+    "rooms": WorldEntry(
+        module=".rooms.world",
+        options="RoomsOptions",
+        open="open_rooms",
+        summary="Rooms: explore a procedural house for what a referring expression means, and segment it",
+    ),
     "fake": WorldEntry(
         module=".fakes", options="FakeOptions", open="open_fake", summary="a fake for tests: no simulator"
     ),

@@ -1,0 +1,20 @@
+"""Fixtures of the rooms' tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+os.environ.setdefault("MUJOCO_GL", "egl")
+os.environ.setdefault("LP_NUM_THREADS", "1")
+
+from thinktwice.envs.rooms.env import RoomsEnv
+
+
+@pytest.fixture(scope="module")
+def rooms() -> Iterator[RoomsEnv]:
+    env = RoomsEnv(size=128)
+    yield env
+    env.close()
