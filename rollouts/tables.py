@@ -88,11 +88,11 @@ def print_comparison(comparison: Comparison) -> None:
 
 def _heading(comparison: Comparison) -> list[str]:
     more = len(comparison.agents) - _SHOWN
+    unpaired = f"{comparison.unpaired_a} of A, {comparison.unpaired_b} of B"
     return [
         f"A  {comparison.run_a}",
         f"B  {comparison.run_b}",
-        f"{comparison.pairs} pairs; unpaired: {comparison.unpaired_a} of A, {comparison.unpaired_b} of B; "
-        f"{comparison.errors} left out because of an error",
+        f"{comparison.pairs} pairs; unpaired: {unpaired}; {comparison.errors} left out because of an error",
         *(f"A, then B  {line}" for line in comparison.agents[:_SHOWN]),
         *([f"… and {more} more; --json lists all"] if more > 0 else []),
         *(f"accepted difference  {line}" for line in comparison.accepted),
