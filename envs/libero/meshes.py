@@ -67,8 +67,8 @@ def simplify(mesh: Mesh, *, target: int) -> Mesh:
     """
     import fast_simplification
 
-    vertices, faces = _welded(mesh)
-    vertices, faces = fast_simplification.simplify(vertices, faces, target_count=target)
+    result = fast_simplification.simplify(*_welded(mesh), target_count=target)
+    vertices, faces = result[0], result[1]
     faces = faces[_areas(vertices[faces]) > 0]
     normals, texcoords = _read_off(mesh, vertices[faces])
     textured = len(mesh.texcoords) > 0
@@ -133,15 +133,15 @@ def _read_off(mesh: Mesh, corners: Array) -> tuple[Array, Array]:
     take its outside's colours.  A texture coordinate must also be one that the triangle can reach from its middle's
     without crossing a seam of the texture; where none is, the corner takes the middle's.
     """
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     samples = _sampled(mesh)
     scale = _NORMAL_WEIGHT * float(np.linalg.norm(np.ptp(samples.points, axis=0)))
-    tree = cKDTree(np.concatenate([samples.points, scale * samples.normals], axis=1))
+    tree = KDTree(np.concatenate([samples.points, scale * samples.normals], axis=1))
     flat = np.broadcast_to(_flat_normals(corners)[:, None, :], corners.shape)
     wanted = np.concatenate([corners, scale * flat], axis=2)
-    near = tree.query(wanted, k=_CANDIDATES)[1]
-    middle = tree.query(wanted.mean(axis=1))[1]
+    near = np.asarray(tree.query(wanted, k=_CANDIDATES)[1])
+    middle = np.asarray(tree.query(wanted.mean(axis=1))[1])
 
     normals = samples.normals[near[:, :, 0]]
     agree = np.sum(normals * flat, axis=2, keepdims=True) > 0.5

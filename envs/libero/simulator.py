@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from ...errors import WorldError
 from ..chunks import Array
 from .conventions import CONTROL_HZ
-from .install import compile_xml, import_libero
+from .install import compile_xml, import_libero, import_mujoco
 from .scene import without_textures
 from .suites import LiberoTask, stored_states
 
@@ -97,6 +98,11 @@ class Simulator:
             Whether the goal holds now.
         """
         _, _, success, _ = self.robosuite_env.step(np.asarray(action, np.float64))
+        # A step ends by moving the joints; bring poses up to them, which changes nothing that the next step reads.
+        mujoco = import_mujoco()
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        mujoco.mj_camlight(self.model, self.data)
         return bool(success)
 
     def success(self) -> bool:
@@ -185,7 +191,9 @@ def _untextured(domain: type[Any]) -> type[Any]:
         self.initialize_time(self.control_freq)
 
     # LIBERO compares the class's name with the BDDL file's.
-    return type(domain)(domain.__name__, (domain,), {"_initialize_sim": initialize_sim})
+    return types.new_class(
+        domain.__name__, (domain,), exec_body=lambda body: body.update(_initialize_sim=initialize_sim)
+    )
 
 
 @contextmanager
