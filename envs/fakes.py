@@ -50,16 +50,20 @@ class FakeOptions:
     """Episodes that raise, as TASK:INIT_STATE pairs such as 0:3,1:0."""
     hang: str = ""
     """Episodes that never come back."""
+    fail: str = ""
+    """Episodes that cannot be solved."""
     kill: str = ""
     """Episodes that kill their own process (signal 9)."""
     slow: str = ""
-    """Episodes whose first step takes `delay` seconds; 'all' for every one."""
+    """Episodes whose second step takes `delay` seconds; 'all' for every one, here and above."""
     delay: float = 0.2
     """Seconds of the slow ones."""
     once: Path | None = None
     """A folder of markers: each fault happens once and the next try of its episode is sound."""
     build: Literal["sound", "raise", "refuse", "exit", "hang"] = "sound"
     """What making the environment does."""
+    init_states: Literal["stored", "fresh"] = "stored"
+    """stored: episode i begins in init state i; fresh: its seed draws where it begins."""
 
 
 class FakeEnv(gym.Env[dict[str, Any], Array]):
@@ -81,7 +85,8 @@ class FakeEnv(gym.Env[dict[str, Any], Array]):
                 "task": spaces.Text(64, charset=_WORDS),
             }
         )
-        self._task, self._init_state = TASKS[0], 0
+        self._task = TASKS[0]
+        self._init_state: int | None = 0
         self._point, self._goal = np.zeros(2, np.float32), np.zeros(2, np.float32)
         self._start = self._point
         self._steps, self._path = 0, 0.0
@@ -115,7 +120,8 @@ class FakeEnv(gym.Env[dict[str, Any], Array]):
         given = {"task": TASKS[0], "init_state": 0} | (options or {})
         _check_identity(given["task"], given["init_state"])
         self._task, self._init_state = given["task"], given["init_state"]
-        placed = np.random.default_rng(derive_seed("fake", self._task, self._init_state))
+        begins = seed if self._init_state is None else self._init_state
+        placed = np.random.default_rng(derive_seed("fake", self._task, begins))
         jitter = self.np_random.uniform(-0.02, 0.02, 2)
         self._point = (placed.uniform(-0.5, 0.5, 2) + jitter).astype(np.float32)
         angle = 0.5 * np.pi * TASKS.index(self._task)
@@ -161,7 +167,8 @@ class FakeEnv(gym.Env[dict[str, Any], Array]):
         }
 
     def _solved(self) -> bool:
-        return bool(np.linalg.norm(self._point - self._goal) < SOLVED_WITHIN)
+        near = bool(np.linalg.norm(self._point - self._goal) < SOLVED_WITHIN)
+        return near and not self._is_among(self._options.fail)
 
     def _metrics(self) -> dict[str, float]:
         shortest = float(np.linalg.norm(self._start - self._goal))
@@ -178,15 +185,17 @@ class FakeEnv(gym.Env[dict[str, Any], Array]):
             "kill": options.kill,
             "slow": options.slow,
         }
-        me = f"{TASKS.index(self._task)}:{self._init_state}"
         for fault, episodes in asked.items():
-            if (episodes == "all" or me in episodes.split(",")) and self._due(fault, me):
+            if self._is_among(episodes) and self._due(fault):
                 self._break(fault)
 
-    def _due(self, fault: Fault, me: str) -> bool:
+    def _is_among(self, episodes: str) -> bool:
+        return episodes == "all" or f"{TASKS.index(self._task)}:{self._init_state}" in episodes.split(",")
+
+    def _due(self, fault: Fault) -> bool:
         if self._options.once is None or fault == "slow":
             return True
-        marker = self._options.once / f"{fault}-{me.replace(':', '-')}"
+        marker = self._options.once / f"{fault}-{TASKS.index(self._task)}-{self._init_state}"
         if marker.exists():
             return False
         marker.touch()
@@ -217,17 +226,18 @@ class FakeWorld:
         return TASKS
 
     def episodes(self, *, tasks: Sequence[str], count: int, seed: int) -> list[EpisodeId]:
-        """The first ``count`` init states of each task.
+        """The first ``count`` init states of each task, or as many fresh placements.
 
         Raises:
             IdentityError: there is no such task, or there are fewer init states.
         """
-        if count > INIT_STATES:
+        fresh = self.options.init_states == "fresh"
+        if count > INIT_STATES and not fresh:
             raise IdentityError(f"{count} episodes of a task were asked for; the fake world has {INIT_STATES}.")
         for task in tasks:
             _check_identity(task, 0)
         return [
-            EpisodeId(world=ENV_ID, task=task, init_state=index, seed=derive_seed(seed, task, index))
+            EpisodeId(world=ENV_ID, task=task, init_state=None if fresh else index, seed=derive_seed(seed, task, index))
             for task in tasks
             for index in range(count)
         ]
@@ -270,5 +280,5 @@ def goal_of(observation: Observation) -> tuple[Array, Array]:
 def _check_identity(task: Any, init_state: Any) -> None:
     if task not in TASKS:
         raise IdentityError(f"the fake world has no task {task!r}. {choices(task, TASKS)}")
-    if not isinstance(init_state, int) or not 0 <= init_state < INIT_STATES:
+    if init_state is not None and (not isinstance(init_state, int) or not 0 <= init_state < INIT_STATES):
         raise IdentityError(f"the fake world has init states 0 to {INIT_STATES - 1}, not {init_state!r}.")

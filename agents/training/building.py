@@ -15,7 +15,9 @@ from ...envs import Conventions
 from ...errors import ConfigError
 from ..policies.flow.configuration_flow import FlowConfig
 from ..policies.flow.modeling_flow import FlowPolicy
-from ..policies.flow.processor_flow import canonical_rotation
+from ..policies.flow.processor_flow import FlowInputsStep, canonical_rotation
+from ..policies.flow.vocabulary import LIBERO_WORDS, words_of
+from ..policies.lerobot_checkpoint import Checkpoint
 from .config import TrainConfig
 from .demonstrations import Demonstration
 
@@ -23,12 +25,14 @@ _LEAST = 1e-3
 """The least standard deviation that a state's entry is divided by: a millimetre."""
 
 
-def build_policy(config: TrainConfig, demonstration: Demonstration) -> FlowPolicy:
-    """A policy with random weights, with the features of the demonstration.
+def build_policy(config: TrainConfig, demonstrations: Sequence[Demonstration]) -> FlowPolicy:
+    """A policy with random weights, with the demonstrations' features and words.
 
     Raises:
         ConfigError: the device is not there.
     """
+    demonstration = demonstrations[0]
+    words = trained_words(demonstrations)
     images = {
         f"observation.images.{name}": PolicyFeature(FeatureType.VISUAL, (3, *frames.shape[1:3]))
         for name, frames in demonstration.images.items()
@@ -40,6 +44,8 @@ def build_policy(config: TrainConfig, demonstration: Demonstration) -> FlowPolic
             input_features={**images, **state},
             output_features={"action": PolicyFeature(FeatureType.ACTION, demonstration.label.shape[1:])},
             conventions=demonstration.conventions.to_json(),
+            vocabulary=sorted({*LIBERO_WORDS, *words}),
+            trained_words=words,
             rotation_start=_rotation_start(demonstration.conventions),
             chunk_size=config.chunk_size,
             n_action_steps=max(1, config.chunk_size // 2),
@@ -54,9 +60,23 @@ def build_policy(config: TrainConfig, demonstration: Demonstration) -> FlowPolic
     )
 
 
+def trained_words(demonstrations: Sequence[Demonstration]) -> list[str]:
+    """Every word of the demonstrations' instructions, sorted."""
+    return sorted({word for instruction in {d.instruction for d in demonstrations} for word in words_of(instruction)})
+
+
 def pipelines(config: FlowConfig, demonstrations: Sequence[Demonstration]) -> tuple[Any, Any]:
     """The policy's processors with the demonstrations' statistics."""
     return make_pre_post_processors(config, dataset_stats=statistics(config, demonstrations))
+
+
+def learn_words(checkpoint: Checkpoint, demonstrations: Sequence[Demonstration]) -> None:
+    """Let a loaded policy accept the words of more demonstrations, as far as its vocabulary has them."""
+    config: FlowConfig = checkpoint.policy.config
+    config.trained_words = sorted({*(config.trained_words or ()), *trained_words(demonstrations)})
+    for step in checkpoint.preprocessor.steps:
+        if isinstance(step, FlowInputsStep):
+            step.trained_words = config.trained_words
 
 
 def statistics(config: FlowConfig, demonstrations: Sequence[Demonstration]) -> dict[str, dict[str, torch.Tensor]]:

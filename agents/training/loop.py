@@ -109,7 +109,7 @@ class _Training:
     def __init__(self, config: TrainConfig, demonstrations: Sequence[Demonstration]) -> None:
         import torch
 
-        from .building import build_policy, pipelines
+        from .building import build_policy, learn_words, pipelines
 
         kept, held = held_out(demonstrations, config.validation)
         self.config = config
@@ -118,10 +118,11 @@ class _Training:
         self.demonstrations = demonstrations
         torch.manual_seed(derive_seed(config.seed, "weights"))
         if config.init is None:
-            self.policy = build_policy(config, demonstrations[0])
+            self.policy = build_policy(config, demonstrations)
             self.preprocessor, self.postprocessor = pipelines(self.policy.config, kept)
         else:
             start = load_flow(config.init, device=None if config.device == "auto" else config.device)
+            learn_words(start, demonstrations)
             self.policy, self.preprocessor, self.postprocessor = start.policy, start.preprocessor, start.postprocessor
         self.device = str(self.policy.config.device)
         self.policy.to(self.device)

@@ -23,6 +23,8 @@ class FlowConfig(PreTrainedConfig):
         n_action_steps: how many of them ``select_action`` executes before the next look.
         denoising_steps: Euler steps from noise to a chunk.
         vocabulary: the words of the instructions, in the order of their tokens.
+        trained_words: those that occurred in training; the others are refused too.  None where it is not recorded, as
+            by ``lerobot-train``.
         max_words: words of the longest instruction.
         conventions: what the numbers and cameras meant in training (`thinktwice.envs.Conventions` as plain data);
             empty for a checkpoint of ``lerobot-train``, which does not record them.
@@ -46,6 +48,7 @@ class FlowConfig(PreTrainedConfig):
     n_action_steps: int = 8
     denoising_steps: int = 10
     vocabulary: list[str] = field(default_factory=lambda: list(LIBERO_WORDS))
+    trained_words: list[str] | None = None
     max_words: int = 20
     conventions: dict[str, Any] = field(default_factory=dict[str, Any])
     rotation_start: int | None = 3

@@ -46,7 +46,7 @@ class LanguageEncoder(nn.Module):
     def __init__(self, *, words: int, length: int, width: int) -> None:
         super().__init__()
         self.words = nn.Embedding(words + 1, width, padding_idx=PADDING)
-        self.places = nn.Parameter(torch.randn(length, width) * 0.02)
+        self.places = nn.Parameter(torch.randn(length, width))
         self.layer = nn.TransformerEncoderLayer(
             width, nhead=4, dim_feedforward=2 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
         )

@@ -57,11 +57,13 @@ class FlowInputsStep(ProcessorStep):
         vocabulary: the known words.
         max_words: tokens per instruction.
         rotation_start: where the state's axis-angle rotation begins; None when it has none.
+        trained_words: the words that occurred in training, or None to accept the whole vocabulary.
     """
 
     vocabulary: list[str]
     max_words: int
     rotation_start: int | None
+    trained_words: list[str] | None = None
 
     def __call__(self, transition: EnvTransition) -> EnvTransition:
         """Add the tokens and rewrite the state.
@@ -73,7 +75,7 @@ class FlowInputsStep(ProcessorStep):
         extra = result.get(TransitionKey.COMPLEMENTARY_DATA) or {}
         tasks = extra.get("task", "")
         rows = [
-            encode_instruction(task, self.vocabulary, length=self.max_words)
+            encode_instruction(task, self.vocabulary, length=self.max_words, trained=self.trained_words)
             for task in ([tasks] if isinstance(tasks, str) else tasks)
         ]
         observation = dict(result[TransitionKey.OBSERVATION])
@@ -117,7 +119,10 @@ def make_thinktwice_flow_pre_post_processors(
     statistics = floored(dataset_stats, config.action_floor) if dataset_stats else None
     steps = make_default_policy_processor_steps(config, statistics, normalizer_device=config.device)
     inputs = FlowInputsStep(
-        vocabulary=list(config.vocabulary), max_words=config.max_words, rotation_start=config.rotation_start
+        vocabulary=list(config.vocabulary),
+        max_words=config.max_words,
+        rotation_start=config.rotation_start,
+        trained_words=config.trained_words,
     )
     return make_policy_processor_pipelines(
         input_steps=[steps.rename_observations, steps.add_batch_dim, inputs, steps.to_device, steps.normalize],

@@ -1,9 +1,9 @@
-"""The words that the bundled policy knows: those of LIBERO's 130 instructions, and an error for every other."""
+"""The words that the policy knows: those of LIBERO's 130 instructions to begin with, and an error for every other."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ....errors import UsageError, choices
 
@@ -23,25 +23,37 @@ PADDING = 0
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def encode_instruction(text: str, vocabulary: Sequence[str], *, length: int) -> list[int]:
+def words_of(text: str) -> list[str]:
+    """The words of an instruction in order; case and punctuation do not matter.
+
+    >>> words_of("Pick up the milk.")
+    ['pick', 'up', 'the', 'milk']
+    """
+    return _WORD.findall(text.lower())
+
+
+def encode_instruction(
+    text: str, vocabulary: Sequence[str], *, length: int, trained: Collection[str] | None = None
+) -> list[int]:
     """The instruction as tokens, padded to a length.
 
     Args:
-        text: the instruction; case and punctuation do not matter.
+        text: the instruction.
         vocabulary: the known words in the order of their tokens.
         length: how many tokens to return.
+        trained: the words that occurred in training; None to accept the whole vocabulary.
 
     Raises:
         UsageError: a word is unknown, there is none, or there are more than ``length``.
     """
-    known = {word: token for token, word in enumerate(vocabulary, start=1)}
-    words = _WORD.findall(text.lower())
+    tokens = {word: token for token, word in enumerate(vocabulary, start=1) if trained is None or word in trained}
+    words = words_of(text)
     for word in words:
-        if word not in known:
+        if word not in tokens:
             raise UsageError(
-                f"the policy does not know the word {word!r} of the instruction {text!r}. "
-                f"It was trained on LIBERO's instructions alone. {choices(word, vocabulary, limit=200)}"
+                f"the policy was not trained with the word {word!r} of the instruction {text!r}. "
+                f"{choices(word, sorted(tokens), limit=200)}"
             )
     if not words or len(words) > length:
         raise UsageError(f"an instruction must have 1 to {length} words, and {text!r} has {len(words)}.")
-    return [known[word] for word in words] + [PADDING] * (length - len(words))
+    return [tokens[word] for word in words] + [PADDING] * (length - len(words))

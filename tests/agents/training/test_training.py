@@ -69,7 +69,7 @@ def test_a_finished_folder_is_not_written_over(small) -> None:
 
 def test_resuming_with_other_settings_or_data_is_refused(small, stored: Path, invented, save) -> None:
     train(small(steps=3))
-    with pytest.raises(RecordError, match="lr: 0.001, now 0.002"):
+    with pytest.raises(RecordError, match=r"lr: 0\.001, now 0\.002"):
         train(small(steps=3, lr=0.002, resume=True))
     save(stored, invented(9))
     with pytest.raises(RecordError, match="episodes"):
