@@ -117,7 +117,7 @@ class FakeEnv(gym.Env[dict[str, Any], Array]):
             IdentityError: there is no such task or init state.
         """
         super().reset(seed=seed)
-        given = {"task": TASKS[0], "init_state": 0} | (options or {})
+        given: dict[str, Any] = {"task": TASKS[0], "init_state": 0} | (options or {})
         _check_identity(given["task"], given["init_state"])
         self._task, self._init_state = given["task"], given["init_state"]
         begins = seed if self._init_state is None else self._init_state
