@@ -8,6 +8,7 @@ the bridge.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import dataclasses
 import importlib
@@ -185,7 +186,8 @@ class SimNode:
             renderer.update_scene(data, "front")
             encoded = io.BytesIO()
             Image.fromarray(renderer.render()).save(encoded, "JPEG", quality=90)
-            message.data = {"broken": b"not an image", "huge": bytes(12_000_000)}.get(fault, encoded.getvalue())
+            data_sent = {"broken": b"not an image", "huge": bytes(12_000_000)}.get(fault, encoded.getvalue())
+            message.data = array.array("B", data_sent)  # bytes would be checked one by one
             if fault == "stuck" and self._last_image is not None:
                 message = self._last_image
             self._last_image = message
