@@ -49,6 +49,8 @@ class RunOptions:
     """Which episodes get a video."""
     resume: bool = False
     """Continue the run in --out."""
+    retry_errors: bool = False
+    """With --resume: play the episodes again that ended in an error."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -108,6 +110,8 @@ def make_plan(config: RunConfig) -> Plan:
     for name in ("timeout", "build_timeout"):
         if not getattr(config, name) > 0:
             raise ConfigError(f"{name} must be more than 0 seconds, got {getattr(config, name)}.")
+    if config.retry_errors and not config.resume:
+        raise ConfigError("retry_errors goes with resume: a new run has no errors yet.")
     if config.seed < 0:
         raise ConfigError(f"seed must not be negative, got {config.seed}.")
     options_class, open_world = world_entry(config.world).load()

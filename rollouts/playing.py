@@ -45,36 +45,18 @@ class Recording:
         Raises:
             ContractError: the world does not report ``is_success`` after every action.
         """
-        observation, decision = step.observation, step.decision
+        silent = [sorted(info) for info in step.infos if "is_success" not in info]
+        if silent:
+            raise ContractError(f"the world must report info['is_success'] at every step; it gave {silent[0]}.")
         if not self.decisions:
-            self._instruction = str(observation.get(TASK, ""))
-        if STATE in observation:
-            if not self._states:
-                self._states.append(np.array(observation[STATE]))
-            self._states.append(np.array(step.next_observation[STATE]))
+            self._instruction = str(step.observation.get(TASK, ""))
+        if STATE in step.observation:
+            seen = [step.next_observation] if self._states else [step.observation, step.next_observation]
+            self._states += [np.array(observation[STATE]) for observation in seen]
         self._executed.append(np.array(step.executed))
         self._rewards.append(step.rewards)
-        for info in step.infos:
-            if "is_success" not in info:
-                raise ContractError(f"the world must report info['is_success'] at every step; it gave {sorted(info)}.")
-            self._success.append(bool(info["is_success"]))
-        self.decisions.append(
-            TracedDecision(
-                index=step.index,
-                mode=decision.mode,
-                why=decision.why,
-                doubt=decision.doubt,
-                chunk=decision.chunk,
-                executed=len(step.executed),
-                candidates=decision.candidates if len(decision.candidates) else [],
-                chosen=decision.chosen,
-                preferences=decision.preferences,
-                cost=decision.cost,
-                seconds=step.seconds,
-                text=observation.get(TEXT),
-                notes=decision.notes,
-            )
-        )
+        self._success += [bool(info["is_success"]) for info in step.infos]
+        self.decisions.append(_traced(step))
         self._last = step
 
     def trace(self) -> Trace | None:
@@ -130,6 +112,25 @@ class Recording:
             for stage, seconds in {**decision.seconds, **spent}.items():
                 stages.setdefault(stage, []).append(round(float(seconds), 6))
         return stages
+
+
+def _traced(step: Step) -> TracedDecision:
+    decision = step.decision
+    return TracedDecision(
+        index=step.index,
+        mode=decision.mode,
+        why=decision.why,
+        doubt=decision.doubt,
+        chunk=decision.chunk,
+        executed=len(step.executed),
+        candidates=decision.candidates if len(decision.candidates) else [],
+        chosen=decision.chosen,
+        preferences=decision.preferences,
+        cost=decision.cost,
+        seconds=step.seconds,
+        text=step.observation.get(TEXT),
+        notes=decision.notes,
+    )
 
 
 def play(env: gym.Env[Any, Any], agent: Agent, recording: Recording) -> dict[str, float]:

@@ -57,6 +57,8 @@ def run(config: RunConfig, *, progress: Progress | None = None) -> Summary:
         manifest = _manifest(plan)
         if writer.manifest is not None:
             writer.check(manifest)
+            if config.retry_errors:
+                writer.forget_errors()
         done = {record.episode for record in writer.done}
         missing = [episode for episode in plan.episodes if episode not in done]
         progress.begin(plan, writer)

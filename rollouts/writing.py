@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 import yaml
 
 from ..errors import RecordError
-from .files import TEMPORARY, append_line, write_atomically
+from .files import TEMPORARY, append_line, sync_folder, write_atomically
 from .pool import LOGS
 from .records import ATTEMPTS, EPISODES, MANIFEST, AttemptRecord, EpisodeRecord, open_run
 
@@ -50,6 +50,13 @@ class RunWriter:
         for unfinished in (*self.path.glob(f"{TEMPORARY}*"), *self.path.glob(f"*/{TEMPORARY}*")):
             unfinished.unlink()
 
+    def forget_errors(self) -> None:
+        """Take the errors out of ``episodes.jsonl``, so that they are played again; ``attempts.jsonl`` keeps them."""
+        kept = [record for record in self.done if record.status != "error"]
+        text = "".join(record.to_line() + "\n" for record in kept)
+        write_atomically(self.path / EPISODES, lambda file: file.write(text.encode()))
+        self.done = tuple(kept)
+
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Write ``run.yaml``, or check that the one that is there says the same; then open the records.
 
@@ -66,6 +73,7 @@ class RunWriter:
         try:
             self._episodes = (self.path / EPISODES).open("ab", buffering=0)
             self._attempts = (self.path / ATTEMPTS).open("ab", buffering=0)
+            sync_folder(self.path)
         except OSError as error:
             raise RecordError(f"{error.filename} cannot be written: {error.strerror}.") from error
 
@@ -112,6 +120,7 @@ def claim(path: Path, *, resume: bool) -> Generator[RunWriter]:
     """
     if resume and not path.is_dir():
         raise RecordError(f"there is no run to resume in {path}.")
+    _refuse_foreign(path)
     lock = _lock(path)
     try:
         has_run = (path / MANIFEST).exists()
@@ -121,7 +130,7 @@ def claim(path: Path, *, resume: bool) -> Generator[RunWriter]:
         if has_run:
             writer.load()
         else:
-            _clear_before_start(path)
+            _clear(path)
         try:
             yield writer
         finally:
@@ -166,14 +175,20 @@ def _lock(path: Path) -> IO[bytes]:
     return lock
 
 
-def _clear_before_start(path: Path) -> None:
-    """Remove what a driver left that was killed before it wrote ``run.yaml``; refuse anything else."""
-    others = sorted(entry.name for entry in path.iterdir() if entry.name not in (_LOCK, LOGS))
-    foreign = [name for name in others if not name.startswith(TEMPORARY)]
+def _refuse_foreign(path: Path) -> None:
+    """Leave a folder alone that holds something, but no run and no beginning of one."""
+    if not path.is_dir() or (path / MANIFEST).exists():
+        return
+    names = sorted(entry.name for entry in path.iterdir())
+    foreign = [name for name in names if name not in (_LOCK, LOGS) and not name.startswith(TEMPORARY)]
     if foreign:
         raise RecordError(f"{path} is not empty and holds no run: {', '.join(foreign[:5])}. Give another --out.")
-    for name in others:
-        (path / name).unlink()
+
+
+def _clear(path: Path) -> None:
+    """Remove what a driver left that was killed before it wrote ``run.yaml``."""
+    for unfinished in path.glob(f"{TEMPORARY}*"):
+        unfinished.unlink()
     shutil.rmtree(path / LOGS, ignore_errors=True)
 
 

@@ -209,6 +209,14 @@ def test_a_metric_that_is_not_finite_is_a_broken_contract() -> None:
         recorded(step(Decision(chunk=[1]), metrics={"spl": float("nan")})).record()
 
 
+def test_a_world_that_is_silent_about_success_breaks_its_contract_and_leaves_the_recording_whole() -> None:
+    recording = recorded(step(Decision(chunk=[1])))
+    silent = dataclasses.replace(step(Decision(chunk=[1, 2]), index=1, success=(False, False)), infos=({}, {}))
+    with pytest.raises(ContractError, match="is_success"):
+        recording.add(silent)
+    assert recording.record(error="broke").steps == 1
+
+
 def test_metrics_are_those_of_the_last_step() -> None:
     first = step(Decision(chunk=[1]), metrics={"spl": 0.5, "old": 1.0})
     last = step(Decision(chunk=[1]), index=1, metrics={"spl": np.float32(0.25)})

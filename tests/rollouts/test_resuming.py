@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from thinktwice.errors import RecordError
+from thinktwice.errors import ConfigError, RecordError
 from thinktwice.rollouts import RunConfig, open_run, run
 from thinktwice.rollouts.writing import claim, differences
 
@@ -188,6 +188,23 @@ def test_resuming_a_finished_run_only_shows_it(finished: Path, config: Config) -
     assert (finished / "attempts.jsonl").read_bytes() == attempts
 
 
+def test_errors_are_played_again_when_that_is_asked_for(
+    reference: Path, config: Config, lines: Lines, tmp_path: Path
+) -> None:
+    out, faults = tmp_path / "run", {"crash": "0:1,2:3", "once": str(tmp_path)}
+    assert run(config(out, world_options=faults)).overall.errors == 2
+    assert run(config(out, world_options=faults, resume=True)).overall.errors == 2
+    assert run(config(out, world_options=faults, resume=True, retry_errors=True)).overall.errors == 0
+    assert lines(out) == lines(reference)
+    endings = [attempt.ending for attempt in open_run(out).attempts]
+    assert (endings.count("exception"), endings.count("finished")) == (2, 8)
+
+
+def test_a_new_run_has_no_errors_to_play_again(config: Config, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="goes with resume"):
+        run(config(tmp_path / "run", retry_errors=True))
+
+
 @pytest.mark.parametrize(
     ("settings", "difference"),
     [
@@ -263,7 +280,7 @@ def test_a_folder_with_something_else_in_it_is_refused(config: Config, tmp_path:
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(RecordError, match=r"thesis\.tex"):
         run(config(tmp_path))
-    assert (tmp_path / "thesis.tex").read_text() == "precious"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_before_anything_starts(config: Config, tmp_path: Path) -> None:

@@ -141,6 +141,11 @@ def test_an_exception_is_an_error_with_its_traceback_and_what_was_played(config:
     assert len(others) == 2, "after an exception the next episode gets a new process"
 
 
+def test_a_world_that_cannot_be_solved_is_a_failure(config: Config, tmp_path: Path) -> None:
+    summary = run(config(tmp_path / "run", tasks="0", world_options=FakeOptions(fail="all")))
+    assert (summary.overall.judged, summary.overall.successes, summary.overall.errors) == (4, 0, 0)
+
+
 def test_success_once_and_success_at_the_end_are_apart(config: Config, tmp_path: Path) -> None:
     run(config(tmp_path / "run", tasks="0", episodes=6, world_options=FakeOptions(stay=True)))
     records = open_run(tmp_path / "run").episodes
