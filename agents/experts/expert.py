@@ -1,0 +1,82 @@
+"""The privileged expert for LIBERO: a function of the simulator's state and the episode's seed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ...envs import Array
+from ...envs.libero.problem import Predicate, Problem
+from .goals import PLACES, companions, goal_of, order_goals
+from .grasp_book import GraspBook
+from .modes import Modes
+from .motion import Command, servo
+from .pick import pick
+from .place import place, retreat
+from .predicates import holds
+from .scene import Scene, View
+from .targets import place_target
+
+_SETTLED = 0.02
+"""Fingers that move more slowly than this have closed, metres per second."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What the expert says.
+
+    Attributes:
+        action: ``float32[7]``.
+        phase: the present phase, such as ``"pick milk_1: descend"``.
+    """
+
+    action: Array
+    phase: str
+
+
+class LiberoExpert:
+    """Says the right action at any state of one task.
+
+    It remembers nothing between calls; what it keeps are results of pure functions.
+
+    Args:
+        model: the task's ``mujoco.MjModel``.
+        problem: the task's BDDL problem.
+    """
+
+    def __init__(self, model: Any, problem: Problem) -> None:
+        self.scene = Scene(model)
+        self.problem = problem
+        self._book = GraspBook(self.scene)
+
+    def advise(self, data: Any, *, seed: int) -> Advice:
+        """The action at a state.
+
+        Args:
+            data: the simulation's ``mujoco.MjData``; it is only read.
+            seed: the episode's: picks among the right ways.
+        """
+        view = self.scene.view(data)
+        command, task = self._decide(view, Modes(seed=seed))
+        return Advice(action=servo(view.hand, command), phase=f"{task}: {command.phase}")
+
+    def _decide(self, view: View, modes: Modes) -> tuple[Command, str]:
+        goals = order_goals(self.problem, modes)
+        held = view.held
+        if held is not None and (goal := goal_of(goals, held)) is not None:
+            return self._place(view, goals, goal, modes), f"place {held}"
+        for goal in goals:
+            if not holds(view, goal):
+                return self._pursue(view, goal, modes)
+        return retreat(view), "all"
+
+    def _pursue(self, view: View, goal: Predicate, modes: Modes) -> tuple[Command, str]:
+        if goal[0] in PLACES:
+            name = goal[1]
+            return pick(view, name, self._book.grasps(view, name), modes), f"pick {name}"
+        return retreat(view), "cannot"
+
+    def _place(self, view: View, goals: list[Predicate], goal: Predicate, modes: Modes) -> Command:
+        if abs(view.hand.width_rate) > _SETTLED:
+            return pick(view, goal[1], self._book.grasps(view, goal[1]), modes)
+        return place(view, goal[1], place_target(view, goal, companions(goals, goal)))

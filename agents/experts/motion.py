@@ -1,0 +1,163 @@
+"""From where the hand should be to the action that brings it there."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ...envs import Array
+from .grasps import PALM
+from .scene import Hand, View, height_along
+
+OPEN, CLOSE = -1.0, 1.0
+"""The gripper's entry of a LIBERO action."""
+
+POSITION_SCALE = 0.05
+"""Metres of goal displacement at an action of 1 (robosuite's OSC_POSE)."""
+ROTATION_SCALE = 0.5
+"""Radians of goal rotation at an action of 1."""
+GAIN = 1.35
+"""The goal is set this many times the error away, which is faster near the target and does not overshoot yet."""
+STICTION = (0.012, 0.08)
+"""Metres and radians added to the goal's displacement, because below about this much the arm's joint friction holds it
+where it is and the last centimetre is never closed."""
+_STICTION_NEAR = (0.004, 0.05)
+"""Errors at which that addition fades out."""
+
+CLEARANCE = 0.02
+"""Free height kept above everything that is crossed, metres."""
+_FINGERS = 0.07
+"""The open fingers, and what they hold, stay within this distance of the grip site seen from above, metres."""
+_PALM_REACH = 0.115
+"""… and the palm within this one."""
+
+_SHOULDER = 0.333
+_HAND = 0.204
+_WRIST = 0.088
+"""Heights and offsets of the Panda: base to shoulder, joint 7 to the grip site, joint 6 to joint 7, metres."""
+_ARM = 0.66
+"""Shoulder to joint 6 with the elbow a little bent (0.70 when straight), metres."""
+_MOST_TILT = 0.6
+
+_DOWN = np.array([0.0, 0.0, -1.0])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Command:
+    """Where the hand should go now.
+
+    Attributes:
+        position: ``float64[3]`` of the grip site, metres.
+        rotation: ``float64[3, 3]``, as `Hand.rotation`.
+        grip: `OPEN` or `CLOSE`.
+        phase: what is being done, for a person: ``"reach"``, ``"close"``, ``"carry"``, …
+        speed: limit of the translational action, at most 1.
+    """
+
+    position: Array
+    rotation: Array
+    grip: float
+    phase: str
+    speed: float = 1.0
+
+
+def servo(hand: Hand, command: Command) -> Array:
+    """The action towards a command: ``float32[7]``, LIBERO's OSC deltas and gripper."""
+    step = _displaced(command.position - hand.position, STICTION[0], _STICTION_NEAR[0]) / POSITION_SCALE
+    largest = float(np.abs(step).max())
+    if largest > command.speed:
+        step = step * (command.speed / largest)
+    turn = rotation_error(hand.rotation, command.rotation)
+    turn = _displaced(turn, STICTION[1], _STICTION_NEAR[1]) / ROTATION_SCALE
+    return np.concatenate([step, np.clip(turn, -1.0, 1.0), [command.grip]]).astype(np.float32)
+
+
+def _displaced(error: Array, stiction: float, near: float) -> Array:
+    """How far away the controller's goal is set to remove an error."""
+    size = float(np.linalg.norm(error))
+    return error * (GAIN + stiction * np.tanh(size / near) / max(size, 1e-9))
+
+
+def rotation_error(current: Array, target: Array) -> Array:
+    """The rotation vector in the world frame that turns one rotation matrix into the other, ``float64[3]``."""
+    return Rotation.from_matrix(target @ current.T).as_rotvec()
+
+
+def facing(approach: Array, axis: Array) -> Array:
+    """The hand's rotation for an approach direction and a fingers' axis: ``float64[3, 3]``.
+
+    Both signs of the axis are the same to the fingers; the one nearer to LIBERO's initial pose (axis along +x of
+    the hand's neutral frame is world -y or +y, whichever needs less turning of the last joint) is taken.
+
+    Args:
+        approach: ``float64[3]``, from the palm to the fingertips.
+        axis: ``float64[3]``; its part along the approach is removed.
+    """
+    approach = approach / np.linalg.norm(approach)
+    axis = axis - approach * float(axis @ approach)
+    axis = axis / np.linalg.norm(axis)
+    # The arm's neutral pose has its fingers' axis along +y; turning by more than a right angle nears a joint limit.
+    if axis @ np.array([-0.02, 1.0, 0.0]) < 0:
+        axis = -axis
+    return np.stack([axis, np.cross(approach, axis), approach], axis=1)
+
+
+def reach_tilt(offset: Array) -> float:
+    """How far the palm must lean back towards the robot for the arm to reach a point, radians: 0 when it is near.
+
+    With the hand upright the elbow is straight at about 0.77 m and the controller stalls there; leaning moves the
+    wrist inwards.  The lengths are the Panda's Denavit-Hartenberg parameters.
+
+    Args:
+        offset: ``float64[3]`` from the robot's base to the grip site, metres.
+    """
+    radius, height = float(np.linalg.norm(offset[:2])), float(offset[2]) - _SHOULDER
+    tilts = np.linspace(0.0, _MOST_TILT, 25)
+    across = radius - _WRIST * np.cos(tilts) - _HAND * np.sin(tilts)
+    up = height + _HAND * np.cos(tilts) - _WRIST * np.sin(tilts)
+    enough = np.hypot(across, up) <= _ARM
+    return float(tilts[int(np.argmax(enough))]) if enough.any() else _MOST_TILT
+
+
+def from_above(view: View, position: Array, axis: Array) -> Array:
+    """The hand's rotation with the palm above the fingertips, leaning back where the arm needs it.
+
+    Args:
+        view: the scene.
+        position: ``float64[3]``, where the grip site will be, metres.
+        axis: ``float64[3]``, the fingers' axis.
+    """
+    offset = position - view.base
+    tilt = reach_tilt(offset)
+    outwards = np.array([offset[0], offset[1], 0.0]) / max(1e-6, float(np.linalg.norm(offset[:2])))
+    return facing(np.cos(tilt) * _DOWN + np.sin(tilt) * outwards, axis)
+
+
+def level(view: View, position: Array) -> Array:
+    """The rotation from above that is nearest to the hand's own."""
+    axis = view.hand.rotation[:, 0] * np.array([1.0, 1.0, 0.0])
+    return from_above(view, position, axis if np.linalg.norm(axis) > 0.3 else np.array([0.0, 1.0, 0.0]))
+
+
+def cross_over(view: View, target: Array, *, clear: float, excluded: tuple[str, ...] = ()) -> Array:
+    """A way point towards a target that is reached from above: up, across, and not down yet.
+
+    Args:
+        view: the scene.
+        target: ``float64[3]``, metres.
+        clear: how far the lowest moving thing hangs below the grip site, metres.
+        excluded: names that are no obstacle (what the hand holds).
+
+    Returns:
+        ``float64[3]``: above the target when the hand is high enough, and over its own place before.
+    """
+    hand = view.hand.position
+    obstacles = view.others(excluded)
+    below = height_along(obstacles, hand, target, radius=_FINGERS) + clear + CLEARANCE
+    beside = height_along(obstacles, hand, target, radius=_PALM_REACH) - PALM + CLEARANCE
+    height = max(below, beside, target[2] + 0.05)
+    free = float(np.clip((hand[2] - (height - 0.03)) / 0.03, 0.0, 1.0))
+    across = (target - hand)[:2] * free
+    return np.array([*(hand[:2] + across), height])

@@ -1,0 +1,50 @@
+"""Carrying a held object to a place and letting go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...envs import Array
+from .motion import CLOSE, OPEN, Command, cross_over, level
+from .scene import View
+
+_OVER = 0.02
+"""The object is lowered when it is this near to above its place, metres."""
+_LOWERING = 0.5
+"""Limit of the action while lowering: contact should be gentle."""
+
+
+def place(view: View, name: str, target: Array, *, drop: float = 0.0, tolerance: float = 0.02) -> Command:
+    """One step of carrying the held object: lift, cross, lower, let go.
+
+    Args:
+        view: the scene; the hand holds the object.
+        name: the object.
+        target: ``float64[3]``: where its lowest point should be, its origin above x and y, metres.
+        drop: let go this far above the target, metres.
+        tolerance: horizontal error at which letting go is right, metres.
+    """
+    hand = view.hand
+    origin = view.position(name)
+    lowest = float(view.points(name)[:, 2].min())
+    error = float(np.linalg.norm((origin - target)[:2]))
+    # Where the hand must be for the object to be at the target.
+    goal = hand.position + np.array([*(target - origin)[:2], target[2] - lowest])
+    rotation = level(view, goal)
+    if error < tolerance and (lowest < target[2] + drop + 0.003 or view.rests(name)):
+        return Command(position=hand.position, rotation=rotation, grip=OPEN, phase="release")
+    if error > _OVER:
+        clear = float(hand.position[2]) - min(lowest, float(hand.position[2]) - 0.01)
+        position = cross_over(view, goal, clear=clear, excluded=(name,))
+        return Command(position=position, rotation=rotation, grip=CLOSE, phase="carry")
+    rise = max(0.0, error - 0.012) * 4
+    # A little below the target, so that the weight is really put down.
+    position = goal + np.array([0.0, 0.0, drop + rise - 0.004])
+    return Command(position=position, rotation=rotation, grip=CLOSE, phase="lower", speed=_LOWERING)
+
+
+def retreat(view: View) -> Command:
+    """Let go and go up: what remains when everything is done."""
+    hand = view.hand
+    position = hand.position + np.array([0.0, 0.0, 0.05 if hand.width > 0.06 else 0.0])
+    return Command(position=position, rotation=level(view, position), grip=OPEN, phase="done")
