@@ -21,7 +21,11 @@ from thinktwice.perception.conformance import check_perception
 from thinktwice.perception.fakes import FakePerception
 
 POLICIES = ["fake:0.5", "random", "hold"]
-AGENTS = [("fake", {}), ("reflex", {"policy": "random", "execute": 1})]
+AGENTS = [
+    ("fake", {}),
+    ("reflex", {"policy": "random", "execute": 1}),
+    ("demonstrator", {"expert": "fake:1", "learner": "fake:0", "perturb": 0.5}),
+]
 GATES = [FakeGate]
 CRITICS = [FakeCritic]
 PERCEPTIONS = [(FakePerception, ["goal", "point"])]
