@@ -47,6 +47,18 @@ AGENTS: Mapping[str, AgentEntry] = {
         build="build_demonstrator",
         summary="an expert that is disturbed on purpose, for recording demonstrations",
     ),
+    "prism": AgentEntry(
+        module=".prism.build",
+        options="PrismOptions",
+        build="build_prism",
+        summary="a language model that decides and a vision-language model that perceives, coupled by questions",
+    ),
+    "react": AgentEntry(
+        module=".text.react",
+        options="ReactOptions",
+        build="build_react",
+        summary="ReAct on the world's text: a thought and an action per step",
+    ),
     "fake": AgentEntry(
         module=".fakes", options="FakeAgentOptions", build="build_fake_agent", summary="a fake for tests"
     ),
@@ -78,6 +90,8 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
         "the bundled flow-matching policy, or bundled:FOLDER?steps=N for another checkpoint of its kind",
     ),
     "lerobot": (".policies.lerobot", "build_lerobot", "lerobot:PATH_OR_HUB_ID, any LeRobot policy checkpoint"),
+    "planner": (".text.policies", "build_planner", "privileged: the world's own plan (alfworld, r2r)"),
+    "admissible": (".text.policies", "build_admissible", "drawn from the actions that a text world accepts now"),
     "fake": (".fakes", "build_fake_policy", "a fake for tests, in the fake world alone"),
 }
 """Name, then module, builder ``(argument, env) -> Policy`` and one line for the help.

@@ -56,6 +56,12 @@ WORLDS: Mapping[str, WorldEntry] = {
         summary="ALFWorld: household tasks of six types in text and images, generated or your own games",
         extra="alfworld",
     ),
+    "r2r": WorldEntry(
+        module=".r2r.world",
+        options="R2ROptions",
+        open="open_r2r",
+        summary="Room-to-Room: following instructions through a graph, in synthetic houses or on your own R2R files",
+    ),
     "rooms": WorldEntry(
         module=".rooms.world",
         options="RoomsOptions",

@@ -8,6 +8,7 @@ LIBERO = "thinktwice/Libero-v0"
 ALFWORLD = "thinktwice/ALFWorld-v0"
 ROOMS = "thinktwice/Rooms-v0"
 ROS_ARM = "thinktwice/RosArm-v0"
+R2R = "thinktwice/R2R-v0"
 FAKE = "thinktwice/Fake-v0"
 
 _ENTRY_POINTS = {
@@ -15,6 +16,7 @@ _ENTRY_POINTS = {
     ALFWORLD: "thinktwice.envs.alfworld.env:AlfworldEnv",
     ROOMS: "thinktwice.envs.rooms.env:RoomsEnv",
     ROS_ARM: "thinktwice.envs.ros.env:RosArmEnv",
+    R2R: "thinktwice.envs.r2r.env:R2REnv",
     FAKE: "thinktwice.envs.fakes:FakeEnv",
 }
 

@@ -40,6 +40,7 @@ class Segmentation:
     """Which entity every pixel shows.
 
     Attributes:
+        image: ``uint8[H, W, 3]``: what was segmented.
         ids: ``int32[H, W]``, an index into ``names``, or -1 for the background, the floor and the walls.
         names: the game's names, such as ``"mug 1"``.
         kinds: the kind of each, such as ``"mug"``.
@@ -47,6 +48,7 @@ class Segmentation:
         opened: the names of the receptacles that are open.
     """
 
+    image: Array
     ids: Array
     names: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -109,7 +111,7 @@ class View:
 
     def segmentation(self) -> Segmentation:
         """Which entity every pixel of `image` shows."""
-        self._arrange()
+        image = self.image()
         self._renderer.enable_segmentation_rendering()
         try:
             geoms = self._renderer.render()[..., 0]
@@ -120,6 +122,7 @@ class View:
         table = np.array([*(index.get(geom.entity, -1) for geom in self._geoms), -1], np.int32)
         name = self._engine.name
         return Segmentation(
+            image=image,
             ids=table[np.where(geoms < 0, len(self._geoms), geoms)],
             names=tuple(name(entity) for entity in entities),
             kinds=tuple(entity_kind(entity) for entity in entities),

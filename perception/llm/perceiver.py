@@ -23,11 +23,16 @@ class Utterance:
 
 @runtime_checkable
 class Perceiver(Protocol):
-    """Turns an observation into words.  Safe to call from several threads."""
+    """Turns an observation into words."""
 
     @property
     def name(self) -> str:
         """What a record calls it; an oracle's name says so."""
+        ...
+
+    @property
+    def parallel(self) -> int:
+        """How many questions it may be asked at once, from as many threads; 1 where it must stay in its own."""
         ...
 
     def describe_scene(self, observation: Observation, *, seed: int) -> Utterance:
@@ -57,6 +62,7 @@ class PromptedPerceiver:
         prompts: a folder with own versions of ``describe.md`` and ``answer.md``, or None.
         sentences: the longest description.
         max_tokens: the longest answer.
+        parallel: questions at once.
     """
 
     def __init__(
@@ -67,14 +73,20 @@ class PromptedPerceiver:
         prompts: Path | None = None,
         sentences: int = 6,
         max_tokens: int = 256,
+        parallel: int = 1,
     ) -> None:
         self._model, self._camera, self._prompts = model, camera, prompts
-        self._sentences, self._max_tokens = sentences, max_tokens
+        self._sentences, self._max_tokens, self._parallel = sentences, max_tokens, parallel
 
     @property
     def name(self) -> str:
         """The model's."""
         return self._model.name
+
+    @property
+    def parallel(self) -> int:
+        """As given."""
+        return self._parallel
 
     def describe_scene(self, observation: Observation, *, seed: int) -> Utterance:
         """See `Perceiver.describe_scene`."""
