@@ -17,7 +17,7 @@ from ..errors import ConfigError, ContractError, UsageError, choices
 
 type Videos = Literal["none", "failures", "all"]
 
-OPERATIONAL = ("workers", "timeout", "build_timeout", "max_tries", "video")
+OPERATIONAL = ("workers", "timeout", "build_timeout", "max_tries", "video", "report")
 """Settings that change no record, so that a resumed run may change them."""
 
 
@@ -47,6 +47,8 @@ class RunOptions:
     """How often an episode is tried when its worker dies or hangs, before it is recorded as an error."""
     video: Videos = "none"
     """Which episodes get a video."""
+    report: bool = True
+    """Write report.html at the end."""
     resume: bool = False
     """Continue the run in --out."""
     retry_errors: bool = False

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import __version__
 from ..envs import EpisodeId
+from ..errors import ThinkTwiceError
 from .config import OPERATIONAL, Plan, RunConfig, make_plan, plain
 from .pool import Ended, PoolOptions, play_all
 from .progress import Progress
@@ -70,6 +71,7 @@ def run(config: RunConfig, *, progress: Progress | None = None) -> Summary:
         summary = open_run(config.out).summary()
         write_summary(config.out, summary)
         _film(config, progress)
+        _report(config, progress)
         return summary
 
 
@@ -113,6 +115,18 @@ def _film(config: RunConfig, progress: Progress) -> None:
         config.out, config.video, workers=config.workers, progress=lambda key: progress.say(f"filmed {key}")
     ):
         progress.say(problem)
+
+
+def _report(config: RunConfig, progress: Progress) -> None:
+    if not config.report:
+        return
+    from .report import write_report
+
+    try:
+        write_report(config.out)
+    except ThinkTwiceError as error:
+        # The records are whole; a page about them is no reason to say that the run failed.
+        progress.say(f"no report: {error}")
 
 
 def _manifest(plan: Plan) -> dict[str, Any]:

@@ -38,8 +38,10 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"\nStopped. Everything that was finished is recorded; continue with:\n  {_resume(config)}\n")
         return 130
     print_summary(summary)
+    sys.stdout.write(f"\nrecords   {config.out}\n")
     report = config.out / "report.html"
-    sys.stdout.write(f"\nrecords   {config.out}\n" + (f"report    {report}\n" if report.exists() else ""))
+    if config.report and report.exists():
+        sys.stdout.write(f"report    {report}\n")
     sys.stdout.write(f"compare   thinktwice compare {shlex.quote(str(config.out))} OTHER_RUN\n")
     return 1 if summary.overall.errors else 0
 

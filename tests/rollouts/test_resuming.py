@@ -23,7 +23,20 @@ from thinktwice.rollouts.writing import claim, differences
 type Config = Callable[..., RunConfig]
 type Lines = Callable[[Path], list[str]]
 
-ARGUMENTS = ["fake", "--tasks", "0,2", "--episodes", "4", "--agent", "fake", "--skill", "0.55", "--slow", "all"]
+ARGUMENTS = [
+    "fake",
+    "--agent",
+    "fake",
+    "--skill",
+    "0.55",
+    "--tasks",
+    "0,2",
+    "--episodes",
+    "4",
+    "--slow",
+    "all",
+    "--no-report",
+]
 
 
 def drive(out: Path, *more: str) -> subprocess.Popen[bytes]:

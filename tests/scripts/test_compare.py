@@ -21,7 +21,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "other": {"agent": "fake", "seed": 1},
     }
     for name, changed in settings.items():
-        run(RunConfig(world="fake", out=folder / name, tasks="0-2", episodes=4, **changed))
+        run(RunConfig(world="fake", out=folder / name, tasks="0-2", episodes=4, report=False, **changed))
     return {name: folder / name for name in settings}
 
 

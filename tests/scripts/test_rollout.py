@@ -16,6 +16,7 @@ from thinktwice.rollouts.writing import RunWriter
 from thinktwice.scripts import cli
 
 FAKE = ["rollout", "fake", "--agent", "fake", "--skill", "0.7", "--tasks", "0,1", "--episodes", "2"]
+QUIET = [*FAKE, "--no-report"]
 
 
 def test_a_run_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,6 +26,8 @@ def test_a_run_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "fake/0" in shown.out
     assert "95% (Wilson)" in shown.out
     assert f"thinktwice compare {out}" in shown.out
+    assert f"report    {out}/report.html" in shown.out
+    assert (out / "report.html").stat().st_size > 1000
     assert "4/4" in shown.err
     assert "2 workers with 1 numeric" in shown.err
     assert open_run(out).finished
@@ -39,7 +42,7 @@ def test_a_run_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_errors_in_the_record_show_in_the_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run([*FAKE, "--out", str(tmp_path / "run"), "--crash", "1:0"]) == 1
+    assert cli.run([*QUIET, "--out", str(tmp_path / "run"), "--crash", "1:0"]) == 1
     shown = capsys.readouterr()
     assert "ERROR WorldError: the fake world was told to raise here" in shown.err
     assert "1 of 4 episodes ended in an error" in shown.out
