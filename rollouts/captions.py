@@ -1,4 +1,7 @@
-"""The line of text under a filmed picture: the task, the step, and how it ended."""
+"""The line of text over a filmed picture: the task, the step, and how it ended.
+
+It stands above, because players lay their controls over the bottom.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
 HEIGHT = 34
-"""Pixels that the caption adds below a picture."""
+"""Pixels that the caption adds above a picture."""
 _MARGIN = 8
 _STRIP = 4
 _FONT_SIZE = 13
@@ -25,7 +28,7 @@ _DELIBERATE, _SOLVED, _FAILED = (232, 163, 61), (74, 190, 120), (226, 92, 80)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Caption:
-    """What is the same under every picture of an episode.
+    """What is the same over every picture of an episode.
 
     Attributes:
         task: in words.
@@ -41,9 +44,9 @@ class Caption:
 def caption(
     picture: Array, text: Caption, *, step: int, doubt: float | None = None, solved: bool | None = None
 ) -> Array:
-    """The picture over its caption: ``uint8[H, W, 3]`` of even size.
+    """The picture under its caption: ``uint8[H, W, 3]`` of even size.
 
-    A strip along the bottom is the episode's time: faint ahead, light behind, orange where the agent deliberated.
+    A strip below the words is the episode's time: faint ahead, light behind, orange where the agent deliberated.
 
     Args:
         picture: ``uint8[H, W, 3]``.
@@ -56,14 +59,14 @@ def caption(
 
     height, width = picture.shape[0] + HEIGHT, picture.shape[1]
     image = Image.new("RGB", (width + width % 2, height + height % 2), _PAPER)
-    image.paste(Image.fromarray(picture))
+    image.paste(Image.fromarray(picture), (0, HEIGHT))
     draw = ImageDraw.Draw(image)
-    font, top = _font(), picture.shape[0] + (HEIGHT - _STRIP) // 2
+    font, middle = _font(), (HEIGHT - _STRIP) // 2
     right, colour = _right(text, step, doubt, solved)
-    draw.text((width - _MARGIN, top), right, colour, font, anchor="rm")
+    draw.text((width - _MARGIN, middle), right, colour, font, anchor="rm")
     room = width - 3 * _MARGIN - draw.textlength(right, font)
-    draw.text((_MARGIN, top), _fit(text.task, room, font), _INK, font, anchor="lm")
-    image.paste(Image.fromarray(_strip(text, step, width)), (0, height - _STRIP))
+    draw.text((_MARGIN, middle), _fit(text.task, room, font), _INK, font, anchor="lm")
+    image.paste(Image.fromarray(_strip(text, step, width)), (0, HEIGHT - _STRIP))
     return np.asarray(image)
 
 

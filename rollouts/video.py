@@ -106,7 +106,7 @@ def film_episodes(folder: Path, keys: Sequence[str]) -> Iterator[tuple[str, str 
 
 
 def film(env: gym.Env[Any, Any], trace: Trace, path: Path, *, solved: bool) -> None:
-    """Replay an episode and write its video: the cameras side by side over a line of text.
+    """Replay an episode and write its video: the cameras side by side under a line of text.
 
     Args:
         env: the episode's world with the cameras to film.

@@ -44,7 +44,7 @@ def test_a_video_shows_every_step_and_then_the_outcome(run_copy: Path) -> None:
     assert pictures[0].shape == (SIZE + HEIGHT, SIZE, 3)
     env = FakeEnv()
     first, _ = env.reset(seed=record.episode.seed, options=record.episode.options())
-    shown = pictures[0][:SIZE].reshape(32, SIZE // 32, 32, SIZE // 32, 3).mean(axis=(1, 3))
+    shown = pictures[0][HEIGHT:].reshape(32, SIZE // 32, 32, SIZE // 32, 3).mean(axis=(1, 3))
     assert np.abs(shown - first["images.front"]).mean() < 8
     assert not list((run_copy / "videos").glob(".partial*"))
 
@@ -125,18 +125,18 @@ TASKS = ["short", "a very long instruction " * 20, "", "ligne\nbrisée – ünï
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("width", [64, 255, 512])
-def test_any_task_fits_under_any_picture(task: str, width: int) -> None:
+def test_any_task_fits_over_any_picture(task: str, width: int) -> None:
     picture = np.full((101, width, 3), 200, np.uint8)
     text = Caption(task=task, steps=3, modes=["reflex", "deliberate", "reflex"])
     made = caption(picture, text, step=1, doubt=0.5)
     assert made.dtype == np.uint8
     assert made.shape[0] % 2 == made.shape[1] % 2 == 0
-    np.testing.assert_array_equal(made[:101, :width], picture)
+    np.testing.assert_array_equal(made[HEIGHT : HEIGHT + 101, :width], picture)
 
 
 def test_the_strip_shows_time_and_deliberation() -> None:
     text = Caption(task="t", steps=4, modes=["reflex", "deliberate", "reflex", "reflex"])
-    strip = caption(np.zeros((50, 400, 3), np.uint8), text, step=2)[-1]
+    strip = caption(np.zeros((50, 400, 3), np.uint8), text, step=2)[HEIGHT - 1]
     reflex, deliberate, ahead = strip[50], strip[150], strip[300]
     assert len({tuple(colour) for colour in (reflex, deliberate, ahead)}) == 3
     np.testing.assert_array_equal(strip[250], ahead)
