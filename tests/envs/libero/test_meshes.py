@@ -24,7 +24,7 @@ def globe(*, rings: int = 40, segments: int = 80, inner: bool = False) -> Mesh:
     if inner:
         faces = np.concatenate([faces, faces[:, ::-1] + len(points)])
         points, normals = np.concatenate([points, 0.99 * points]), np.concatenate([points, -points])
-        texture = np.concatenate([texture, texture + [[2, 0]]]).astype(np.float32)
+        texture = np.concatenate([texture, texture + np.array([2, 0])]).astype(np.float32)
     return Mesh(
         vertices=points, faces=faces, normals=normals, face_normals=faces, texcoords=texture, face_texcoords=faces
     )

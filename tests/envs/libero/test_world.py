@@ -26,7 +26,7 @@ def test_episode_i_begins_in_stored_state_i_with_its_own_seed() -> None:
 
 
 def test_more_episodes_than_stored_states_are_refused_rather_than_repeated() -> None:
-    with pytest.raises(IdentityError, match="50 stored initial states.*51 episodes.*fresh"):
+    with pytest.raises(IdentityError, match=r"50 stored initial states.*51 episodes.*fresh"):
         open_libero("libero_goal", LiberoOptions()).episodes(tasks=["libero_goal/0"], count=51, seed=0)
     fresh = open_libero("libero_goal", LiberoOptions(init_states="fresh"))
     episodes = fresh.episodes(tasks=["libero_goal/0"], count=51, seed=0)
