@@ -178,7 +178,8 @@ class R2REnv(gym.Env[Observation, str]):
         """The neighbours, clockwise from straight ahead."""
         return sorted(
             self.route.scan.neighbours(here),
-            key=lambda there: ((self._bearing(here, there) - heading) % (2 * np.pi), there),
+            # Rounded, so that a hair's breadth to the left of straight ahead is not a full turn to the right.
+            key=lambda there: (round((self._bearing(here, there) - heading) / (2 * np.pi), 4) % 1, there),
         )
 
     def _bearing(self, here: str, there: str) -> float:
