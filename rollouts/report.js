@@ -87,8 +87,10 @@ function media(key) {
 
 function timeline(decisions, steps, seek) {
   const width = Math.max(steps, 1);
-  const chart = draw("svg", { class: "timeline", viewBox: `0 0 ${width} 74`, preserveAspectRatio: "none", role: "img", "aria-label": "decisions over the episode's steps" });
   const doubts = decisions.map((decision) => decision.doubt).filter((doubt) => doubt !== null);
+  const top = doubts.length ? 0 : 54;
+  const chart = draw("svg", { class: "timeline", viewBox: `0 ${top} ${width} ${74 - top}`, preserveAspectRatio: "none", role: "img", "aria-label": "decisions over the episode's steps" });
+  chart.style.height = `${74 - top}px`;
   const [low, high] = [Math.min(0, ...doubts), Math.max(...doubts, 1e-9)];
   let path = "";
   for (const decision of decisions) {

@@ -17,8 +17,9 @@ MAX_DECISIONS = 400
 """Decisions of an episode that are listed; the timeline shows no more either."""
 MAX_TEXT = 1_500
 """Characters of one text of a decision."""
-MAX_EPISODE = 100_000
-"""Characters of an episode's decisions; beyond them, texts and notes are left out."""
+MAX_EPISODE = 60_000
+"""Characters of an episode's decisions; beyond them, texts and notes are left out and reasons are cut further."""
+_BRIEF = 60
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ def _decision(decision: TracedDecision, *, full: bool) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "n": decision.executed,
         "mode": decision.mode,
-        "why": _short(decision.why),
+        "why": _short(decision.why, MAX_TEXT if full else _BRIEF),
         "doubt": None if decision.doubt is None else float(f"{decision.doubt:.4g}"),
         "seconds": round(float(decision.seconds.get("act", 0.0)), 5),
         "cost": cost,
@@ -87,8 +88,8 @@ def _decision(decision: TracedDecision, *, full: bool) -> dict[str, Any]:
     return plain
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text)} characters)"
+def _short(text: str, limit: int = MAX_TEXT) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def _readable(value: Any) -> Any:

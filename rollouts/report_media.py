@@ -19,11 +19,11 @@ from .video import VIDEOS, video_path
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-VIDEO_BUDGET = 18_000_000
+VIDEO_BUDGET = 16_000_000
 """Bytes of all embedded videos, as base64: with the rest, a report of 100 episodes stays below 30 MB."""
 VIDEO_LIMIT = 1_500_000
 """Bytes of one embedded video, as base64."""
-STRIP_BUDGET = 6_000_000
+STRIP_BUDGET = 5_000_000
 """Bytes of all filmstrips, as base64."""
 STRIP_FRAMES = 6
 _STRIP_HEIGHT = 150

@@ -19,7 +19,7 @@ from thinktwice.errors import RecordError, UsageError
 from thinktwice.rollouts import report_media
 from thinktwice.rollouts.records import open_run
 from thinktwice.rollouts.report import write_report, write_side_by_side
-from thinktwice.rollouts.report_details import MAX_DECISIONS, MAX_TEXT, episode_details
+from thinktwice.rollouts.report_details import MAX_DECISIONS, MAX_EPISODE, MAX_TEXT, episode_details
 from thinktwice.rollouts.report_media import choose_media, filmstrip
 from thinktwice.rollouts.video import film_episodes, video_path
 from thinktwice.scripts import report as command
@@ -181,6 +181,7 @@ def test_long_texts_and_long_episodes_are_cut_and_say_so(run_copy: Path) -> None
 
     rewrite_trace(run_copy, key, lengthen)
     plain = episode_details(open_run(run_copy), run.episodes[0]).plain
+    assert len(json.dumps(plain)) < 1.5 * MAX_EPISODE
     assert len(plain["decisions"]) == MAX_DECISIONS
     assert plain["left_out"] == len(run.trace(key).decisions) - MAX_DECISIONS > 0
     assert "text" not in plain["decisions"][-1]
