@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .comparison import Comparison
@@ -21,18 +22,19 @@ def print_summary(summary: Summary) -> None:
     """Print the table of a run on standard output."""
     from rich.table import Table
 
-    table = Table(title=f"{summary.world}, agent {summary.agent}" + ("" if summary.finished else " (unfinished)"))
-    metrics = sorted(summary.overall.metrics)
-    for name in ("task", "solved", "rate", "95% (Wilson)", "errors", "steps of a success", "deliberated", *metrics):
-        table.add_column(name, justify="left" if name == "task" else "right")
+    overall = summary.overall
+    columns, metrics = _columns(overall), sorted(overall.metrics)
+    title = f"{summary.world}, agent {summary.agent}" + ("" if summary.finished else " (unfinished)")
+    table = Table(title=title, caption="95%: Wilson interval of the rate; steps: mean of the solved episodes")
+    for name in [*columns, *metrics]:
+        table.add_column(name, justify="left" if name == "task" else "right", no_wrap=name != "task")
     for group in summary.tasks:
-        table.add_row(*_row(group, metrics))
+        table.add_row(*_row(group, columns, metrics))
     if len(summary.tasks) > 1:
         table.add_section()
-        table.add_row(*_row(summary.overall, metrics), style="bold")
+        table.add_row(*_row(overall, columns, metrics), style="bold")
     console = console_for_output()
     console.print(table)
-    overall = summary.overall
     if overall.errors:
         console.print(
             f"{overall.errors} of {overall.played} episodes ended in an error: they count neither as solved nor as "
@@ -62,18 +64,24 @@ def percent_interval(interval: Interval | None, *, signed: bool = False) -> str:
     return f"{percent(interval.low, signed=signed)} … {percent(interval.high, signed=signed)}"
 
 
-def _row(group: Group, metrics: list[str]) -> list[str]:
-    looks = f"{group.deliberated}/{group.decisions}"
-    return [
-        group.task,
-        f"{group.successes}/{group.judged}",
-        percent(group.rate),
-        percent_interval(group.interval),
-        str(group.errors) if group.errors else "",
-        f"{group.steps_of_a_success:.0f}" if group.steps_of_a_success is not None else "–",
-        looks,
-        *(f"{group.metrics[name].mean:.3f}" if name in group.metrics else "–" for name in metrics),
-    ]
+def _columns(overall: Group) -> list[str]:
+    """What to show beside the metrics: errors and deliberation only where there are any."""
+    extra = (["errors"] if overall.errors else []) + (["deliberated"] if overall.deliberated else [])
+    return ["task", "solved", "rate", "95%", "steps", *extra]
+
+
+def _row(group: Group, columns: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    known = {
+        "task": group.task,
+        "solved": f"{group.successes}/{group.judged}",
+        "rate": percent(group.rate),
+        "95%": percent_interval(group.interval),
+        "steps": "–" if group.steps_of_a_success is None else f"{group.steps_of_a_success:.0f}",
+        "errors": str(group.errors),
+        "deliberated": f"{group.deliberated}/{group.decisions}",
+    }
+    means = [f"{group.metrics[name].mean:.3f}" if name in group.metrics else "–" for name in metrics]
+    return [*(known[name] for name in columns), *means]
 
 
 def print_comparison(comparison: Comparison) -> None:
