@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -48,7 +49,11 @@ class Cameras:
             self._renderer = mujoco.Renderer(visuals, height=height, width=width)
         # Each backend raises errors of its own kinds: OpenGL's, ImportError, AttributeError, RuntimeError.
         except Exception as error:
-            raise WorldError(f"no GL context for LIBERO's cameras: {error}. Run `thinktwice doctor`.") from error
+            backend = os.environ["MUJOCO_GL"]
+            raise WorldError(
+                f"no GL context for LIBERO's cameras with MUJOCO_GL={backend}: {error}. If mujoco was imported before "
+                "this package, set MUJOCO_GL in the environment; otherwise run `thinktwice doctor`."
+            ) from error
         self._option = mujoco.MjvOption()
         self._option.geomgroup[_COLLISION_GROUP] = 0
         self._camera = mujoco.MjvCamera()
