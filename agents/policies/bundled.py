@@ -219,8 +219,8 @@ def load_flow(folder: Path, *, device: str | None) -> Checkpoint:
         ConfigError: the device is not present.
         WeightsError: the checkpoint is damaged, of another kind, or normalises otherwise than it was trained.
     """
-    # Importing it tells LeRobot's registry about the policy.
-    importlib.import_module(".flow.configuration_flow", __package__)
+    # Importing it tells LeRobot's registries about the policy and its processor step.
+    importlib.import_module(".flow.processor_flow", __package__)
     checkpoint = load_checkpoint(folder, device=device)
     kind = checkpoint.policy.config.type
     if kind != _KIND:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -81,6 +83,17 @@ def copy(original: Path, tmp_path: Path) -> Path:
     for path in original.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     return tmp_path
+
+
+def test_a_new_process_loads_it(original: Path) -> None:
+    """LeRobot's registries are filled by imports, which this process has done already."""
+    code = (
+        "import sys, gymnasium; from thinktwice.agents.catalog import build_policy; "
+        "print(build_policy('bundled:' + sys.argv[1], gymnasium.Env()).describe()['sha256'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(original)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.strip()) == 64
 
 
 def test_it_keeps_the_contract(policy: BundledPolicy) -> None:
