@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..envs import EpisodeId, World
-from ..errors import WorldError
+from ..errors import ContractError, WorldError
 from .records import AttemptRecord, Ending, EpisodeRecord
 from .worker import Assignment, Attempted, Ready, Setup, Stopped
 
@@ -110,6 +111,7 @@ def play_all(episodes: Sequence[EpisodeId], options: PoolOptions) -> Generator[R
 class _Pool:
     def __init__(self, episodes: Sequence[EpisodeId], options: PoolOptions) -> None:
         self._options = options
+        self._setup = _pickled_setup(options)
         self._waiting = deque(Assignment(episode=episode, attempt=1) for episode in episodes)
         self._workers: list[_Worker] = []
         self._failed_builds = 0
@@ -139,7 +141,7 @@ class _Pool:
         while len(self._workers) < wanted:
             taken = {worker.log for worker in self._workers}
             logs = (self._options.folder / LOGS / f"worker-{number}.log" for number in range(self._options.workers))
-            self._workers.append(_start(self._options, next(log for log in logs if log not in taken)))
+            self._workers.append(_start(self._options, self._setup, next(log for log in logs if log not in taken)))
 
     def _assign(self) -> None:
         for worker in self._workers:
@@ -148,11 +150,9 @@ class _Pool:
                 worker.state, worker.since = "playing", time.monotonic()
                 worker.deadline = worker.since + self._options.timeout
                 worker.started = datetime.now(UTC).isoformat(timespec="seconds")
-                try:
+                with contextlib.suppress(OSError):
+                    # Where it died while idle, the end of its stream is read next and the episode is tried again.
                     worker.connection.send(worker.assignment)
-                except OSError:
-                    # It died while idle: the end of its stream is read next, and the episode is tried again.
-                    continue
 
     def _listen(self, worker: _Worker) -> Iterator[Ready | Ended]:
         try:
@@ -226,21 +226,33 @@ class _Pool:
     def _dismiss(self) -> None:
         """Let the workers close their worlds, for a while."""
         until = time.monotonic() + _GRACE
-        for worker in self._workers:
-            if worker.state == "idle":
-                try:
-                    worker.connection.send(None)
-                except OSError:
-                    continue
-        for worker in self._workers:
-            if worker.state == "idle":
-                try:
-                    worker.process.wait(max(0.0, until - time.monotonic()))
-                except subprocess.TimeoutExpired:
-                    continue
+        idle = [worker for worker in self._workers if worker.state == "idle"]
+        for worker in idle:
+            with contextlib.suppress(OSError):
+                worker.connection.send(None)
+        for worker in idle:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(0.0, until - time.monotonic()))
 
 
-def _start(options: PoolOptions, log: Path) -> _Worker:
+def _pickled_setup(options: PoolOptions) -> bytes:
+    setup = Setup(
+        world=options.world,
+        agent=options.agent,
+        agent_options=options.agent_options,
+        folder=options.folder.absolute(),
+        parent=os.getpid(),
+    )
+    try:
+        return pickle.dumps(setup)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise ContractError(
+            f"world {options.world.name} cannot be sent to a worker process: {error}. A world must pickle; what it "
+            "simulates is made in `make`."
+        ) from error
+
+
+def _start(options: PoolOptions, setup: bytes, log: Path) -> _Worker:
     log.parent.mkdir(parents=True, exist_ok=True)
     ours, theirs = socket.socketpair()
     with theirs, log.open("ab") as output:
@@ -256,15 +268,9 @@ def _start(options: PoolOptions, log: Path) -> _Worker:
         )
     connection = Connection(ours.detach())
     worker = _Worker(process=process, connection=connection, log=log, deadline=time.monotonic() + options.build_timeout)
-    connection.send(
-        Setup(
-            world=options.world,
-            agent=options.agent,
-            agent_options=options.agent_options,
-            folder=options.folder.absolute(),
-            parent=os.getpid(),
-        )
-    )
+    with contextlib.suppress(OSError):
+        # Where it died at once, the end of its stream is read next.
+        connection.send_bytes(setup)
     return worker
 
 
@@ -276,15 +282,17 @@ def _environment(options: PoolOptions) -> dict[str, str]:
     environment["TOKENIZERS_PARALLELISM"] = "false"
     environment["PYTHONHASHSEED"] = "0"
     environment["PYTHONPATH"] = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-    # Mesa's rasteriser draws the same pixels with any number of threads.
-    environment.setdefault("LP_NUM_THREADS", str(render_threads(options.workers)))
+    environment["LP_NUM_THREADS"] = render_threads(options.workers)
     return environment
 
 
-def render_threads(workers: int) -> int:
-    """Threads of the software rasteriser per worker: the machine's cores shared out, at most 8."""
+def render_threads(workers: int) -> str:
+    """Threads of Mesa's software rasteriser per worker, which draws the same pixels with any number of them.
+
+    ``LP_NUM_THREADS`` where that is set, else the machine's cores shared out, at most 8.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(8, cores // workers))
+    return os.environ.get("LP_NUM_THREADS") or str(max(1, min(8, cores // workers)))
 
 
 def _exit(code: int) -> str:

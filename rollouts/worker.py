@@ -105,7 +105,7 @@ class Attempted:
 
 def serve(connection: Connection) -> None:
     """Build, then play what the parent assigns until it sends None or goes away."""
-    setup: Setup = connection.recv()
+    setup: Setup = pickle.loads(connection.recv_bytes())  # noqa: S301 - the parent's bytes
     _die_with_parent(setup.parent, connection)
     try:
         env, agent = _build(setup)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pickle
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from thinktwice.envs.fakes import FakeOptions
+from thinktwice.envs.fakes import FakeOptions, FakeWorld
 from thinktwice.errors import (
     ConfigError,
     ContractError,
@@ -169,6 +170,23 @@ def test_a_world_that_cannot_be_built_stops_the_run_before_any_record(
         run(config(tmp_path / "run", world_options={"build": build}, max_tries=2))
     assert not (tmp_path / "run" / "run.yaml").exists()
     run(config(tmp_path / "run", tasks="0", episodes=1))
+
+
+def test_an_interpreter_that_cannot_start_stops_the_run(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(WorldError, match="exit status 1"):
+        run(config(tmp_path / "run"))
+
+
+def test_a_world_that_does_not_pickle_breaks_its_contract(config: Config, tmp_path: Path) -> None:
+    plan = make_plan(config(tmp_path))
+    local = type("LocalWorld", (FakeWorld,), {})
+    world = local(name="fake", options=FakeOptions())
+    with pytest.raises(ContractError, match="must pickle"):
+        next(play_all(plan.episodes, dataclasses.replace(pool_options(plan, tmp_path), world=world)))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_build_that_hangs_stops_the_run(config: Config, tmp_path: Path) -> None:
