@@ -16,6 +16,7 @@ from .records import EpisodeRecord, Run, open_run
 from .report_details import EpisodeDetails, episode_details
 from .report_media import choose_media
 from .summary import Group, Summary
+from .video import frame_rate
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -63,7 +64,7 @@ def write_report(run_folder: Path) -> Path:
         details={key: json.dumps(detail.plain) for key, detail in details.items()},
         asked=_yaml({"config": run.config, "agent": run.agent}),
         manifest=_yaml({key: value for key, value in run.manifest.items() if key != "episodes"}),
-        fps=(run.manifest.get("conventions") or {}).get("control_hz") or 4,
+        fps=frame_rate(run.manifest.get("conventions", {}).get("control_hz")),
     )
     return _write(run_folder / REPORT, html)
 

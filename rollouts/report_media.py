@@ -93,7 +93,9 @@ def _medium(path: Path, spent: dict[str, int]) -> Media:
     if size <= VIDEO_LIMIT and spent["video"] + size <= VIDEO_BUDGET:
         return Media(kind="video", data=_encoded([path.read_bytes()]), link=link)
     if spent["strip"] < STRIP_BUDGET:
-        return Media(kind="strip", data=_encoded(filmstrip(path)), link=link)
+        # A damaged video is no reason to have no report.
+        with contextlib.suppress(RecordError):
+            return Media(kind="strip", data=_encoded(filmstrip(path)), link=link)
     return Media(kind="link", link=link)
 
 

@@ -36,13 +36,18 @@ HOLD_SECONDS = 1.0
 """How long the last picture, with the outcome, stays."""
 _CRF = "28"
 """x264's constant rate factor: 23 is its default, and 6 more is about half the size."""
-_FPS_WITHOUT_RATE = 4
+FPS_WITHOUT_RATE = 4
 """Pictures per second for worlds whose steps take no time."""
 
 
 def video_path(run: Run, key: str) -> Path:
     """Where the video of an episode lies, whether it exists or not."""
     return run.path / VIDEOS / f"{key}.mp4"
+
+
+def frame_rate(control_hz: float | None) -> int:
+    """Pictures per second of a world's videos: one for each action."""
+    return round(control_hz) if control_hz else FPS_WITHOUT_RATE
 
 
 def to_film(run: Run, which: Videos) -> list[EpisodeRecord]:
@@ -119,7 +124,7 @@ def film(env: gym.Env[Any, Any], trace: Trace, path: Path, *, solved: bool) -> N
         RecordError: the replay differs from the record, or the file cannot be written.
     """
     hz = cast("DeclaresConventions", env.unwrapped).conventions.control_hz
-    fps = round(hz) if hz else _FPS_WITHOUT_RATE
+    fps = frame_rate(hz)
     pictures = _pictures(env, trace, solved=solved, hold=round(HOLD_SECONDS * fps))
     write_atomically(path, lambda file: encode(pictures, file, fps=fps))
 

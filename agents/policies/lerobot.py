@@ -82,11 +82,13 @@ class LeRobotPolicy:
         watch = Stopwatch()
         with watch("preprocess"):
             batch = self._checkpoint.preprocessor(self._batch(observation))
-        with watch("sample"):
+        config = self._checkpoint.policy.config
+        # Mixed precision where the checkpoint asks for it, as in LeRobot's own evaluation.
+        mixed = torch.autocast(torch.device(self._checkpoint.device).type, enabled=config.use_amp)
+        with watch("sample"), mixed:
             sampled, cost = self._sampler.sample(batch, n, seed=seed)
         with watch("postprocess"):
-            steps = getattr(self._checkpoint.policy.config, "n_action_steps", None)
-            actions = self._checkpoint.postprocessor(sampled[:, :steps])
+            actions = self._checkpoint.postprocessor(sampled[:, : getattr(config, "n_action_steps", None)])
             chunks: Array = actions.to("cpu", torch.float32).numpy()
         return Proposal(chunks=chunks, cost=cost + Cost(seconds=watch.seconds))
 

@@ -72,12 +72,12 @@ class DeterministicSampler:
         self._policy = policy
 
     def sample(self, batch: dict[str, Any], n: int, *, seed: int) -> tuple[Tensor, Cost]:  # noqa: ARG002  # the contract
-        """The one chunk, ``n`` times; it counts as one candidate."""
+        """The one chunk, ``n`` times, for one pass."""
         import torch
 
         with torch.inference_mode():
             chunk = self._policy.predict_action_chunk(dict(batch))
-        return chunk.expand(n, *chunk.shape[1:]), Cost(prefix_passes=1, candidates=1)
+        return chunk.expand(n, *chunk.shape[1:]), Cost(prefix_passes=1, candidates=n)
 
     def describe(self) -> dict[str, Any]:
         """Kind, and that candidates do not differ."""

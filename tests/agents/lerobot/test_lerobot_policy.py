@@ -15,6 +15,7 @@ from lerobot.configs import PreTrainedConfig
 from lerobot.policies.factory import get_policy_class, make_pre_post_processors
 from lerobot.policies.utils import prepare_observation_for_inference
 
+from thinktwice.agents.conformance import check_policy
 from thinktwice.agents.policies.lerobot import build_lerobot
 from thinktwice.agents.policy import Policy
 from thinktwice.envs import Array, Observation, check_compatible, derive_seed
@@ -64,13 +65,10 @@ def test_the_reflex_is_what_lerobot_itself_would_do(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_candidates_never_change_the_first_ones(
+def test_checkpoints_keep_the_policys_contract(
     kind: str, saved_checkpoint: Callable[[str], Path], shaped_world: gym.Env[Any, Any], look: Observation
 ) -> None:
-    policy = build_lerobot(str(saved_checkpoint(kind)), shaped_world)
-    four = policy.propose(look, 4, seed=1).chunks
-    np.testing.assert_array_equal(four[:2], policy.propose(look, 2, seed=1).chunks)
-    np.testing.assert_array_equal(four, policy.propose(look, 4, seed=1).chunks)
+    check_policy(build_lerobot(str(saved_checkpoint(kind)), shaped_world), look, shaped_world.action_space)
 
 
 def test_diffusion_candidates_differ_and_follow_the_seed(
@@ -89,7 +87,7 @@ def test_act_has_one_answer_and_says_so(
     policy = build_lerobot(str(saved_checkpoint("act")), shaped_world)
     proposal = policy.propose(look, 3, seed=1)
     np.testing.assert_array_equal(proposal.chunks[0], proposal.chunks[2])
-    assert proposal.cost.candidates == 1
+    assert (proposal.cost.prefix_passes, proposal.cost.candidates) == (1, 3)
     assert policy.describe()["sampler"]["kind"] == "deterministic"
 
 
