@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...cost import Cost
+
+type Line = Annotated[str, Field(max_length=160)]
+"""A short text: limits stand in the schema, so that a small model under a grammar comes to an end."""
 
 
 class Critique(BaseModel):
@@ -17,8 +20,10 @@ class Critique(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     sufficient: bool = Field(description="whether enough is known to choose the next action")
-    missing: list[str] = Field(description="what is not known and matters for the goal")
-    questions: list[str] = Field(description="questions about the image that would tell it; empty when sufficient")
+    missing: list[Line] = Field(max_length=6, description="what is not known and matters for the goal")
+    questions: list[Line] = Field(
+        max_length=6, description="questions about the image that would tell it; empty when sufficient"
+    )
 
 
 class Summary(BaseModel):
@@ -26,7 +31,9 @@ class Summary(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    summary: str = Field(min_length=1, description="what matters for the goal, in at most three sentences")
+    summary: str = Field(
+        min_length=1, max_length=600, description="what matters for the goal, in at most three sentences"
+    )
 
 
 class Choice(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,12 @@ class PromptedReasoner:
                 return f"it asks {len(critique.questions)} questions, more than {questions}."
             return None
 
-        found = self._ask("critique", situation, Critique, seed, check=check, questions=questions)
+        found = self._ask("critique", situation, Critique, seed=seed, check=check, questions=questions)
         return Said(value=found.answer, exchanges=found.exchanges, cost=found.cost)
 
     def synthesise(self, situation: Situation, *, seed: int) -> Said[str]:
         """See `Reasoner.synthesise`."""
-        found = self._ask("synthesise", situation, Summary, seed)
+        found = self._ask("synthesise", situation, Summary, seed=seed)
         return Said(value=found.answer.summary, exchanges=found.exchanges, cost=found.cost)
 
     def decide(self, situation: Situation, *, seed: int) -> Said[str]:
@@ -57,7 +58,10 @@ class PromptedReasoner:
                 return None
             return f"{choice.action!r} is not admissible. {suggestions(choice.action, situation.choices, limit=40)}"
 
-        found = self._ask("decide", situation, Choice, seed, check=check, summary=situation.summary)
+        allowed = {"action": situation.choices}
+        found = self._ask(
+            "decide", situation, Choice, seed=seed, check=check, allowed=allowed, summary=situation.summary
+        )
         return Said(value=found.answer.action, exchanges=found.exchanges, cost=found.cost)
 
     def describe(self) -> dict[str, Any]:
@@ -66,7 +70,15 @@ class PromptedReasoner:
         return {"reasoner": "prompted", "tries": self._tries, "prompts": own, "model": self._model.describe()}
 
     def _ask[Answer: BaseModel](
-        self, prompt: str, situation: Situation, schema: type[Answer], seed: int, *, check: Any = None, **fields: object
+        self,
+        prompt: str,
+        situation: Situation,
+        schema: type[Answer],
+        *,
+        seed: int,
+        check: Callable[[Answer], str | None] | None = None,
+        allowed: Mapping[str, Sequence[str]] | None = None,
+        **fields: object,
     ) -> Structured[Answer]:
         body = self._fill(prompt, situation=self._situation(situation), **fields)
         messages = (
@@ -74,7 +86,7 @@ class PromptedReasoner:
             Message(role="user", text=body),
         )
         request = Request(messages=messages, max_tokens=self._max_tokens, seed=seed)
-        return ask_structured(self._model, request, schema, tries=self._tries, check=check)
+        return ask_structured(self._model, request, schema, tries=self._tries, check=check, allowed=allowed)
 
     def _situation(self, situation: Situation) -> str:
         past = [f"- {memory.summary} | {memory.action} | {memory.feedback}" for memory in situation.memory]

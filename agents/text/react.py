@@ -26,7 +26,9 @@ class Thought(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    thought: str = Field(description="what you know and what you want to do next, in one or two sentences")
+    thought: str = Field(
+        max_length=600, description="what you know and what you want to do next, in one or two sentences"
+    )
     action: str = Field(description="one of the admissible actions, copied exactly")
 
 
@@ -76,7 +78,9 @@ class PromptedThinker:
             choices="\n".join(f"- {choice}" for choice in situation.choices),
         )
         request = Request(messages=(Message(role="user", text=text),), seed=seed)
-        found = ask_structured(self._model, request, Thought, tries=self._options.tries, check=check)
+        found = ask_structured(
+            self._model, request, Thought, tries=self._options.tries, check=check, allowed={"action": situation.choices}
+        )
         return Said(value=found.answer, exchanges=found.exchanges, cost=found.cost)
 
     def describe(self) -> dict[str, Any]:

@@ -180,9 +180,7 @@ class FolderGames:
 
     def load(self, task_type: str, number: int) -> Game:
         """Read one game; see `GameSet.load`."""
-        path = _index(self.folder, self.split)[check_task_type(task_type)].get(number)
-        if path is None:
-            raise unknown_game(task_type, number)
+        path = game_path(self, task_type, number)
         content = path.read_bytes()
         data = json.loads(content)
         rebuilt = "move {o} to {r}" not in data["grammar"]
@@ -204,6 +202,18 @@ class FolderGames:
         per_type = {kind: len(self.numbers(kind)) for kind in TASK_TYPES}
         rebuilt = sum(self.load(kind, number).rebuilt for kind in TASK_TYPES for number in self.numbers(kind))
         return {"games": "json_2.1.1", "split": self.split, "per_type": per_type, "grammar_rebuilt": rebuilt}
+
+
+def game_path(games: FolderGames, task_type: str, number: int) -> Path:
+    """Where a game's file lies; AI2-THOR's scene stands in ``traj_data.json`` beside it.
+
+    Raises:
+        IdentityError: there is no such game.
+    """
+    path = _index(games.folder, games.split)[check_task_type(task_type)].get(number)
+    if path is None:
+        raise unknown_game(task_type, number)
+    return path
 
 
 @functools.lru_cache(maxsize=8)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 
@@ -38,8 +38,8 @@ class AlfworldOptions:
     """The probability that a needed object of a generated game stands in a closed receptacle."""
     spares: int = Difficulty.spares
     """Further objects of the target's class in a generated game."""
-    engine: EngineName = "compiled"
-    """stock: alfworld's own stack; compiled: the same replies, faster."""
+    engine: EngineName | Literal["thor"] = "compiled"
+    """stock: alfworld's own stack; compiled: the same replies, faster; thor: AI2-THOR, where it is installed."""
     max_steps: int = 50
     """Steps before an episode is cut off."""
     images: bool = True
@@ -80,6 +80,12 @@ class AlfworldWorld:
 
     def make(self) -> gym.Env[Any, Any]:
         """A new environment."""
+        if self.options.engine == "thor":
+            from .thor import AlfworldThorEnv
+
+            if not isinstance(self.games, FolderGames):
+                raise UsageError("AI2-THOR has no scenes for generated games; give --games with ALFWorld's own.")
+            return AlfworldThorEnv(games=self.games, max_steps=self.options.max_steps)
         from .env import AlfworldEnv
 
         return AlfworldEnv(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -61,6 +61,7 @@ def ask_structured[Answer: BaseModel](
     *,
     tries: int,
     check: Callable[[Answer], str | None] | None = None,
+    allowed: Mapping[str, Sequence[str]] | None = None,
 ) -> Structured[Answer]:
     """Ask for an answer by schema until one passes.
 
@@ -70,6 +71,8 @@ def ask_structured[Answer: BaseModel](
         schema: what the answer must be.
         tries: how often at most, the first included.
         check: says what is wrong with an answer that follows the schema, or None when nothing is.
+        allowed: the values that a field of text may have.  They go into the schema that the endpoint gets, which a
+            grammar-constrained server cannot leave; ``check`` must still check them, for other servers.
 
     Raises:
         AnswerRejected: no answer passed.
@@ -82,7 +85,7 @@ def ask_structured[Answer: BaseModel](
     for attempt in range(1, tries + 1):
         # A try with the same content would be answered from a cache, or by a deterministic sampler, as before.
         asked = dataclasses.replace(
-            request, messages=messages, schema=schema.model_json_schema(), seed=request.seed + attempt - 1
+            request, messages=messages, schema=_narrowed(schema, allowed or {}), seed=request.seed + attempt - 1
         )
         completion = model.complete(asked)
         cost = cost + completion.cost("llm")
@@ -113,6 +116,13 @@ def ask_structured[Answer: BaseModel](
         exchanges=exchanges,
         cost=cost,
     )
+
+
+def _narrowed(schema: type[BaseModel], allowed: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    found = schema.model_json_schema()
+    for field, values in allowed.items():
+        found["properties"][field]["enum"] = list(values)
+    return found
 
 
 def parse_answer[Answer: BaseModel](text: str, schema: type[Answer]) -> tuple[Answer | None, str]:

