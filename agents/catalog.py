@@ -59,6 +59,36 @@ AGENTS: Mapping[str, AgentEntry] = {
         build="build_react",
         summary="ReAct on the world's text: a thought and an action per step",
     ),
+    "lesa": AgentEntry(
+        module=".lesa.build",
+        options="LesaOptions",
+        build="build_lesa",
+        summary="rooms: maps and tracks by reflex, remembers in layers, asks the large model only when it pays",
+    ),
+    "every-frame": AgentEntry(
+        module=".lesa.build",
+        options="LesaOptions",
+        build="build_every_frame",
+        summary="rooms: LESA that asks the large model at every frame, the cost it is compared with",
+    ),
+    "frontier": AgentEntry(
+        module=".navigation.baselines",
+        options="NavigationOptions",
+        build="build_frontier",
+        summary="rooms: always to the nearest frontier, up to the first thing that fits",
+    ),
+    "random": AgentEntry(
+        module=".navigation.baselines",
+        options="NavigationOptions",
+        build="build_random_walk",
+        summary="rooms: a random walk, up to the first thing that fits",
+    ),
+    "oracle-path": AgentEntry(
+        module=".navigation.oracle_path",
+        options="OracleOptions",
+        build="build_oracle_path",
+        summary="rooms: privileged, the shortest path of one who knows",
+    ),
     "fake": AgentEntry(
         module=".fakes", options="FakeAgentOptions", build="build_fake_agent", summary="a fake for tests"
     ),
@@ -84,6 +114,7 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
         "build_expert",
         "a privileged scripted expert: reads the simulator, not the cameras",
     ),
+    "wave": (".policies.wave", "build_wave", "circles with the end effector, to try an arm over ROS"),
     "bundled": (
         ".policies.bundled",
         "build_bundled",

@@ -24,6 +24,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "dataset": (".dataset", "convert a run to a LeRobotDataset"),
     "demos": (".demos", "make demonstrations with a scripted expert"),
     "train": (".train", "train a policy from demonstrations"),
+    "deploy": (".deploy", "run an agent on an arm behind a rosbridge server"),
+    "sim-arm": (".sim_arm", "start a simulated arm as a ROS 2 node, and a rosbridge server"),
+    "replay": (".replay", "show a deployment's log, or convert it to a LeRobotDataset"),
+    "segment": (".segment", "segment what an expression means in recorded frames or a video"),
+    "rvas-data": (".rvas_data", "write a data set of explorations, masks and reasoning in the rooms"),
 }
 """Command, then module and one line for the help."""
 

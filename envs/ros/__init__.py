@@ -17,6 +17,7 @@ from .gate import Bounds, Motion, Rejection, at_rest, bounds_of, check_command
 from .hold import ArmHeld, Hold, HoldLatch
 from .kinematics import Kinematics
 from .link import ArmLink
+from .report import CommandReport
 from .robot import Robot, load_robot, parse_robot
 from .sim_launch import SimProcess
 from .wire import ActionResult, Event, MalformedMessage
@@ -28,6 +29,7 @@ __all__ = [
     "Bounds",
     "BridgeClient",
     "BridgeServer",
+    "CommandReport",
     "EmergencyStop",
     "Event",
     "FakeArm",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from .kinematics import Kinematics
 from .link import ArmLink
 from .messages import type_name
 from .observing import arm_conventions, observation_space, observe
+from .report import CommandReport
 from .robot import Robot, load_robot
 from .targets import Target, action_space, target_of
 from .wire import Event
@@ -48,6 +50,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         ca_file: a certificate authority for wss.
         timeout: seconds to wait for the bridge and the first data.
         on_event: told connection events and the server's status, from another thread.
+        on_command: told every command, sent or rejected, before ``step`` goes on; it must return at once.
 
     Raises:
         ConfigError: the description lacks limits, or its model cannot be used.
@@ -65,7 +68,8 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         max_steps: int | None = None,
         ca_file: str | None = None,
         timeout: float = 20.0,
-        on_event: Any = None,
+        on_event: Callable[[Event], None] | None = None,
+        on_command: Callable[[CommandReport], None] | None = None,
     ) -> None:
         if max_steps is not None and max_steps < 1:
             raise ConfigError(f"max_steps must be at least 1, got {max_steps}.")
@@ -75,7 +79,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         self.action_space = action_space(self.robot)
         self.observation_space = observation_space(self.robot)
         self.latch = HoldLatch(self._on_hold)
-        self._on_event = on_event
+        self._on_event, self._on_command = on_event, on_command
         self.link = ArmLink(
             self.robot, bridge, ca_file=ca_file, shadow=shadow, on_event=self._event, on_alarm=self._alarm
         )
@@ -174,6 +178,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
                 # The horizon has passed and the arm stands still: compare with where it really is.
                 self._motion = None
             target = self._checked(action)
+            self._report(action, target, late)
             if isinstance(target, Rejection):
                 self.latch.hold("violation", f"{target.check}: {target.reason}")
                 self.latch.check()
@@ -272,6 +277,25 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
             return verdict
         self._motion, self._commanded = verdict, verdict.position
         return target
+
+    def _report(self, action: Array, target: Target | Rejection, late: float) -> None:
+        if self._on_command is None:
+            return
+        rejected = isinstance(target, Rejection)
+        newest = {name: stream.newest for name, stream in self.link.cameras.items()}
+        self._on_command(
+            CommandReport(
+                at=time.time(),
+                action=np.asarray(action),
+                applied=None if rejected else target.applied,
+                target=None if rejected else target.joints,
+                rejection=f"{target.check}: {target.reason}" if rejected else "",
+                sent=not rejected and not self.link.shadow,
+                late_seconds=late,
+                reading=self.link.reading(),
+                images={name: sample for name, sample in newest.items() if sample is not None},
+            )
+        )
 
     def _info(self, target: Target | None) -> dict[str, Any]:
         now = time.monotonic()

@@ -117,6 +117,20 @@ def _numbers(values: Sequence[Any]) -> Array:
     return np.array(numbers, np.float64)
 
 
+def image_bytes(message: Message) -> bytes:
+    """The compressed bytes of a ``sensor_msgs/CompressedImage``.
+
+    Raises:
+        MalformedMessage: its data is neither base64 nor a list of bytes.
+    """
+    data = message.get("data")
+    try:
+        # rosbridge writes uint8[] as base64; a list of numbers is what ROS 1 servers may send.
+        return base64.b64decode(data, validate=True) if isinstance(data, str) else bytes(data or b"")
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise MalformedMessage(f"a compressed image whose bytes cannot be read: {error}") from error
+
+
 def read_image(message: Message) -> Array:
     """The pixels of a ``sensor_msgs/CompressedImage``: ``uint8[H, W, 3]``, RGB.
 
@@ -125,13 +139,10 @@ def read_image(message: Message) -> Array:
     """
     from PIL import Image, UnidentifiedImageError
 
-    data = message.get("data")
     try:
-        # rosbridge writes uint8[] as base64; a list of numbers is what ROS 1 servers may send.
-        raw = base64.b64decode(data, validate=True) if isinstance(data, str) else bytes(data or b"")
-        with Image.open(io.BytesIO(raw)) as image:
+        with Image.open(io.BytesIO(image_bytes(message))) as image:
             return np.asarray(image.convert("RGB"))
-    except (binascii.Error, TypeError, ValueError, OSError, UnidentifiedImageError) as error:
+    except (ValueError, OSError, UnidentifiedImageError) as error:
         raise MalformedMessage(f"a compressed image that cannot be decoded: {error}") from error
 
 
