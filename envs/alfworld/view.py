@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -102,16 +103,23 @@ class View:
         # Each backend raises errors of its own kinds: OpenGL's, ImportError, AttributeError, RuntimeError.
         except Exception as error:
             raise WorldError(f"no GL context for ALFWorld's view: {error}. Run `thinktwice doctor`.") from error
+        # Also at the interpreter's end, when a forgotten context would complain that its library is gone.
+        self._free = weakref.finalize(self, self._renderer.close)
+        self._image: Array | None = None
         self._renderer.scene.flags[self._mujoco.mjtRndFlag.mjRND_SHADOW] = 0
 
     def image(self) -> Array:
         """``uint8[H, W, 3]``: what the agent sees now."""
-        self._arrange()
-        return self._renderer.render()
+        image = self._image
+        if image is None:
+            self._arrange()
+            image = self._image = np.asarray(self._renderer.render())
+        return image.copy()
 
     def segmentation(self) -> Segmentation:
         """Which entity every pixel of `image` shows."""
         image = self.image()
+        self._arrange()
         self._renderer.enable_segmentation_rendering()
         try:
             geoms = self._renderer.render()[..., 0]
@@ -143,11 +151,11 @@ class View:
                     self._points[other] for other in self._things if other != thing and places.get(other) == place
                 ]
                 self._points[thing] = _free_slot(self._bodies[place], thing_of(thing).half[2], others)
-        self._places = places
+        self._places, self._image = places, None
 
     def close(self) -> None:
         """Free the GL context: two renderers at once draw wrong frames."""
-        self._renderer.close()
+        self._free()
 
     def _receptacle_geoms(self) -> Iterable[Geom]:
         for entity, body in self._bodies.items():
