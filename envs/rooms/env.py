@@ -13,6 +13,7 @@ from ...errors import ContractError, IdentityError, choices
 from ..chunks import Array
 from ..conventions import Camera, Conventions, Dim
 from ..episodes import derive_seed
+from ..observations import Observation
 from ..registration import ROOMS
 from .actions import CONTINUOUS, NAMES, action_space, command
 from .generate import generate_house
@@ -137,6 +138,18 @@ class RoomsEnv(gym.Env[Any, Any]):
         """The containers that are open: privileged."""
         self._require_reset()
         return frozenset(self._opened)
+
+    @property
+    def instances(self) -> Array:
+        """``int32[H, W]``, the instance id under every pixel of the present frame: privileged."""
+        self._require_reset()
+        return self._instances
+
+    def shows(self, observation: Observation) -> bool:
+        """Whether an observation is the present one."""
+        self._require_reset()
+        present = self._observation
+        return observation is present or np.array_equal(observation["images.front"], present["images.front"])
 
     @override
     def reset(
