@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from thinktwice.agents.catalog import AGENTS
+from thinktwice.envs import WORLDS
 from thinktwice.errors import ConfigError, RecordError, UsageError
 from thinktwice.scripts import cli
 from thinktwice.scripts.config import read_config
@@ -119,3 +121,9 @@ def test_help_without_a_world_lists_worlds_agents_and_policies(capsys: pytest.Ca
     assert stopped.value.code == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("libero_object", "reflex", "expert", "--episodes"))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_no_agent_has_an_option_that_the_run_or_a_world_has_too(world: str) -> None:
+    for agent in AGENTS:
+        assert parse([world, "--agent", agent, "--out", "here"]).agent == agent
