@@ -7,15 +7,16 @@ from typing import Any
 
 from ...envs import Array
 from ...envs.libero.problem import Predicate, Problem
-from .goals import PLACES, companions, goal_of, order_goals
+from .articulate import articulate
+from .goals import PLACES, companions, entrance, goal_of, order_goals
 from .grasp_book import GraspBook
 from .modes import Modes
-from .motion import Command, servo
+from .motion import CLOSE, OPEN, Command, level, servo
 from .pick import pick
 from .place import place, retreat
 from .predicates import holds
 from .scene import Scene, View
-from .targets import place_target
+from .targets import place_target, put_down_target
 
 _SETTLED = 0.02
 """Fingers that move more slowly than this have closed, metres per second."""
@@ -63,20 +64,31 @@ class LiberoExpert:
     def _decide(self, view: View, modes: Modes) -> tuple[Command, str]:
         goals = order_goals(self.problem, modes)
         held = view.held
-        if held is not None and (goal := goal_of(goals, held)) is not None:
-            return self._place(view, goals, goal, modes), f"place {held}"
+        if held is not None:
+            return self._carry(view, goals, held), f"place {held}"
         for goal in goals:
             if not holds(view, goal):
                 return self._pursue(view, goal, modes)
         return retreat(view), "all"
 
     def _pursue(self, view: View, goal: Predicate, modes: Modes) -> tuple[Command, str]:
-        if goal[0] in PLACES:
-            name = goal[1]
-            return pick(view, name, self._book.grasps(view, name), modes), f"pick {name}"
-        return retreat(view), "cannot"
+        if goal[0] not in PLACES:
+            return articulate(view, goal), " ".join(goal)
+        needed = entrance(view, self.problem, goal)
+        if needed is not None:
+            return articulate(view, needed), " ".join(needed)
+        name = goal[1]
+        grasps = self._book.grasps(view, name)
+        return (pick(view, name, grasps, modes) if grasps else retreat(view)), f"pick {name}"
 
-    def _place(self, view: View, goals: list[Predicate], goal: Predicate, modes: Modes) -> Command:
-        if abs(view.hand.width_rate) > _SETTLED:
-            return pick(view, goal[1], self._book.grasps(view, goal[1]), modes)
-        return place(view, goal[1], place_target(view, goal, companions(goals, goal)))
+    def _carry(self, view: View, goals: list[Predicate], name: str) -> Command:
+        hand, goal = view.hand, goal_of(goals, name)
+        rotation = level(view, hand.position)
+        if hand.width_rate > _SETTLED:
+            return Command(position=hand.position, rotation=rotation, grip=OPEN, phase="release")
+        if hand.width_rate < -_SETTLED:
+            return Command(position=hand.position, rotation=rotation, grip=CLOSE, phase="close")
+        if goal is None or entrance(view, self.problem, goal) is not None:
+            return place(view, name, put_down_target(view, name), satisfied=False)
+        target = place_target(view, goal, companions(goals, goal))
+        return place(view, name, target, satisfied=holds(view, goal))

@@ -6,6 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from ...envs.libero.problem import Predicate, Problem
 from .modes import Modes
+from .predicates import holds
+from .scene import View
+
+_DRAWER_WIDE, _DOOR_WIDE = -0.11, -1.2
+"""Drawers (metres) and doors (radians) that are at least this far open take objects."""
 
 PLACES = ("on", "in")
 """Predicates whose first argument is an object to move."""
@@ -58,3 +63,16 @@ def goal_of(goals: Iterable[Predicate], name: str) -> Predicate | None:
 def companions(goals: Sequence[Predicate], goal: Predicate) -> list[str]:
     """The objects that share a goal's target, in the order of their names: each takes its own part of the place."""
     return sorted(other[1] for other in goals if other[0] in PLACES and other[2] == goal[2])
+
+
+def entrance(view: View, problem: Problem, goal: Predicate) -> Predicate | None:
+    """What must be opened before an object can be put where a goal wants it, or None when the way is free."""
+    if goal[0] != "in" or holds(view, goal):
+        return None
+    fixture = fixture_of(problem, goal[2])
+    door = next((name for name in (goal[2], fixture) if view.joint_of(name) is not None), None)
+    if door is None or problem.fixtures.get(fixture) is None:
+        return None
+    joint = view.joint_of(door)
+    wide_enough = joint is None or joint.value < (_DOOR_WIDE if joint.hinge else _DRAWER_WIDE)
+    return None if wide_enough else ("open", door)

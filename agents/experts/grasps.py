@@ -152,9 +152,10 @@ def _score(position: Array, middle: Array, *, width: float, top: float, skew: fl
 
 
 def _bins(local: Array, low: Array, high: Array) -> _Bins:
-    u = np.arange(low[0] + 0.004, high[0] - 0.002, _ACROSS)
-    v_low = low[1] - FINGER_OUTER - 4 * _BIN
-    size = int(np.ceil((high[1] + FINGER_OUTER + 4 * _BIN - v_low) / _BIN))
+    # The palm reaches beyond the object on all sides.
+    u = np.arange(low[0] - PALM_HALF[0], high[0] + PALM_HALF[0], _ACROSS)
+    v_low = low[1] - PALM_HALF[1] - _BIN
+    size = int(np.ceil((high[1] + PALM_HALF[1] + _BIN - v_low) / _BIN)) + 1
     levels = int(np.ceil((high[2] - low[2]) / _DEPTH)) + 2
     column = ((local[:, 1] - v_low) / _BIN).astype(int)
     level = ((local[:, 2] - low[2]) / _DEPTH).astype(int)

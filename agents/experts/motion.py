@@ -37,9 +37,9 @@ _SHOULDER = 0.333
 _HAND = 0.204
 _WRIST = 0.088
 """Heights and offsets of the Panda: base to shoulder, joint 7 to the grip site, joint 6 to joint 7, metres."""
-_ARM = 0.66
-"""Shoulder to joint 6 with the elbow a little bent (0.70 when straight), metres."""
-_MOST_TILT = 0.6
+_ARM = (0.32, 0.66)
+"""Shoulder to joint 6, with the elbow neither quite folded nor quite straight (0.2 and 0.7), metres."""
+_TILTS = np.linspace(-0.6, 0.6, 49)
 
 _DOWN = np.array([0.0, 0.0, -1.0])
 
@@ -105,20 +105,21 @@ def facing(approach: Array, axis: Array) -> Array:
 
 
 def reach_tilt(offset: Array) -> float:
-    """How far the palm must lean back towards the robot for the arm to reach a point, radians: 0 when it is near.
+    """How far the palm must lean back towards the robot for the arm to reach a point, radians.
 
-    With the hand upright the elbow is straight at about 0.77 m and the controller stalls there; leaning moves the
-    wrist inwards.  The lengths are the Panda's Denavit-Hartenberg parameters.
+    With the hand upright the elbow is straight at about 0.77 m from the base and folded at about 0.3 m, and there the
+    controller stalls; leaning back moves the wrist inwards, leaning away (negative) outwards.  The lengths are the
+    Panda's Denavit-Hartenberg parameters.
 
     Args:
         offset: ``float64[3]`` from the robot's base to the grip site, metres.
     """
     radius, height = float(np.linalg.norm(offset[:2])), float(offset[2]) - _SHOULDER
-    tilts = np.linspace(0.0, _MOST_TILT, 25)
-    across = radius - _WRIST * np.cos(tilts) - _HAND * np.sin(tilts)
-    up = height + _HAND * np.cos(tilts) - _WRIST * np.sin(tilts)
-    enough = np.hypot(across, up) <= _ARM
-    return float(tilts[int(np.argmax(enough))]) if enough.any() else _MOST_TILT
+    across = radius - _WRIST * np.cos(_TILTS) - _HAND * np.sin(_TILTS)
+    up = height + _HAND * np.cos(_TILTS) - _WRIST * np.sin(_TILTS)
+    length = np.hypot(across, up)
+    excess = np.maximum(0.0, length - _ARM[1]) + np.maximum(0.0, _ARM[0] - length)
+    return float(_TILTS[int(np.argmin(excess + 1e-3 * np.abs(_TILTS)))])
 
 
 def from_above(view: View, position: Array, axis: Array) -> Array:

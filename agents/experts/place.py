@@ -14,14 +14,14 @@ _LOWERING = 0.5
 """Limit of the action while lowering: contact should be gentle."""
 
 
-def place(view: View, name: str, target: Array, *, drop: float = 0.0, tolerance: float = 0.02) -> Command:
+def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: float = 0.02) -> Command:
     """One step of carrying the held object: lift, cross, lower, let go.
 
     Args:
         view: the scene; the hand holds the object.
         name: the object.
         target: ``float64[3]``: where its lowest point should be, its origin above x and y, metres.
-        drop: let go this far above the target, metres.
+        satisfied: whether the goal holds already, so that only letting go is left.
         tolerance: horizontal error at which letting go is right, metres.
     """
     hand = view.hand
@@ -31,15 +31,16 @@ def place(view: View, name: str, target: Array, *, drop: float = 0.0, tolerance:
     # Where the hand must be for the object to be at the target.
     goal = hand.position + np.array([*(target - origin)[:2], target[2] - lowest])
     rotation = level(view, goal)
-    if error < tolerance and (lowest < target[2] + drop + 0.003 or view.rests(name)):
+    there = satisfied or error < tolerance
+    if there and (lowest < target[2] + 0.003 or view.rests(name)):
         return Command(position=hand.position, rotation=rotation, grip=OPEN, phase="release")
-    if error > _OVER:
+    if error > _OVER and not satisfied:
         clear = float(hand.position[2]) - min(lowest, float(hand.position[2]) - 0.01)
         position = cross_over(view, goal, clear=clear, excluded=(name,))
         return Command(position=position, rotation=rotation, grip=CLOSE, phase="carry")
-    rise = max(0.0, error - 0.012) * 4
+    rise = 0.0 if satisfied else max(0.0, error - 0.012) * 4
     # A little below the target, so that the weight is really put down.
-    position = goal + np.array([0.0, 0.0, drop + rise - 0.004])
+    position = goal + np.array([0.0, 0.0, rise - 0.004])
     return Command(position=position, rotation=rotation, grip=CLOSE, phase="lower", speed=_LOWERING)
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...envs import Array
 from ...envs.libero.problem import Predicate
-from .scene import View
+from .scene import View, height_along
 
-_SLOT = 0.045
-"""Objects that share a region are this far from its middle, metres."""
+_GAP = 0.006
+"""Objects that share a region stand this far apart, metres."""
 
 
 def place_target(view: View, goal: Predicate, companions: list[str]) -> Array:
@@ -33,9 +33,18 @@ def place_target(view: View, goal: Predicate, companions: list[str]) -> Array:
         if len(companions) > 1:
             along = int(np.argmax(half[:2]))
             share = companions.index(name) - (len(companions) - 1) / 2
-            middle[along] += 2 * share * _SLOT
+            middle[along] += share * (float(np.ptp(view.points(name)[:, along])) + _GAP)
     floor = float(site.position[2]) if site is not None and not len(points) else -np.inf
     return np.array([*middle, _floor_height(points, middle, floor, goal=goal, view=view)])
+
+
+def put_down_target(view: View, name: str) -> Array:
+    """A place for an object that has no business in the hand: straight below."""
+    origin = view.position(name)
+    others = view.others((name,))
+    below = others[others[:, 2] < view.points(name)[:, 2].min()]
+    floor = height_along(below, origin, origin, radius=0.05)
+    return np.array([*origin[:2], floor if np.isfinite(floor) else float(others[:, 2].min())])
 
 
 def _floor_height(points: Array, middle: Array, floor: float, *, goal: Predicate, view: View) -> float:

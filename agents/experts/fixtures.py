@@ -1,0 +1,101 @@
+"""Where to touch furniture and appliances: handles, knobs and doors, from their collision geometry."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from ...envs import Array
+from .scene import Slider, View
+
+_BAR = 0.017
+"""A drawer's handle is what lies within this distance of its foremost point, metres."""
+_FIN = 0.012
+"""A knob's fin is what rises to within this distance of its top, metres."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Handle:
+    """A drawer's handle.
+
+    Attributes:
+        middle: ``float64[3]``, the bar's middle, metres.
+        half: half sizes of the bar: along the opening direction, and vertically.
+        outwards: ``float64[3]``, the horizontal direction in which the drawer opens.
+    """
+
+    middle: Array
+    half: tuple[float, float]
+    outwards: Array
+
+
+def drawer_handle(view: View, joint: Slider) -> Handle:
+    """The handle of the drawer that a slide moves; LIBERO's drawers open towards negative values."""
+    outwards = -joint.axis / np.linalg.norm(joint.axis)
+    points = view.body_points(joint.body)
+    depth = points @ outwards
+    bar = points[depth > depth.max() - _BAR]
+    middle = (bar.min(axis=0) + bar.max(axis=0)) / 2
+    along = bar @ outwards
+    middle += outwards * ((along.min() + along.max()) / 2 - float(middle @ outwards))
+    return Handle(
+        middle=middle,
+        half=(float(np.ptp(along)) / 2, float(np.ptp(bar[:, 2])) / 2),
+        outwards=outwards,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lever:
+    """Something that turns about an axis when it is pushed.
+
+    Attributes:
+        end: ``float64[3]``, where to push, on its middle plane, metres.
+        direction: ``float64[3]``, the horizontal direction in which ``end`` moves when the angle grows.
+        half: half its thickness along the direction, metres.
+    """
+
+    end: Array
+    direction: Array
+    half: float
+
+
+def knob_lever(view: View, joint: Slider, *, far: bool) -> Lever:
+    """The fin on top of a stove's knob.
+
+    Args:
+        view: the scene.
+        joint: the knob's hinge.
+        far: push at the end that is farther from the robot.
+    """
+    points = view.body_points(joint.body)
+    fin = points[points[:, 2] > points[:, 2].max() - _FIN]
+    flat = fin[:, :2] - fin[:, :2].mean(axis=0)
+    _, _, directions = np.linalg.svd(flat, full_matrices=False)
+    along = np.array([*directions[0], 0.0])
+    base = view.base - joint.anchor
+    if (float(along @ base) > 0) == far:
+        along = -along
+    reach = (fin - joint.anchor) @ along
+    across = np.cross([0.0, 0.0, 1.0], along)
+    width = (fin - joint.anchor) @ across
+    end = joint.anchor + along * (reach.max() - 0.008) + across * (width.min() + width.max()) / 2
+    end[2] = fin[:, 2].max() - 0.008
+    return Lever(end=end, direction=across * np.sign(joint.axis[2]), half=float(np.ptp(width)) / 2)
+
+
+def door_lever(view: View, joint: Slider) -> Lever:
+    """The outer edge of a door that turns about a vertical hinge."""
+    points = view.body_points(joint.body)
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    flat = (points - joint.anchor)[:, :2]
+    farthest = flat[int(np.argmax(np.linalg.norm(flat, axis=1)))]
+    along = np.array([*farthest, 0.0]) / np.linalg.norm(farthest)
+    across = np.cross([0.0, 0.0, 1.0], along)
+    reach = (points - joint.anchor) @ along
+    outer = points[reach > reach.max() - 0.03]
+    width = (outer - joint.anchor) @ across
+    end = joint.anchor + along * (reach.max() - 0.04) + across * (width.min() + width.max()) / 2
+    end[2] = middle[2] + 0.03
+    return Lever(end=end, direction=across * np.sign(joint.axis[2]), half=float(np.ptp(width)) / 2)
