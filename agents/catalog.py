@@ -71,6 +71,12 @@ AGENTS: Mapping[str, AgentEntry] = {
         build="build_every_frame",
         summary="rooms: LESA that asks the large model at every frame, the cost it is compared with",
     ),
+    "cloned": AgentEntry(
+        module=".lesa.build",
+        options="NavigationOptions",
+        build="build_cloned",
+        summary="rooms: LESA whose choice of frontiers was cloned from the RVAS data set; asks no model",
+    ),
     "frontier": AgentEntry(
         module=".navigation.baselines",
         options="NavigationOptions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
     episodes = plan(options)
     env = MultiStep(RoomsEnv(size=options.size))
     try:
-        for split, episode in track(episodes, description="explore", disable=None):
+        for split, episode in track(episodes, description="explore", disable=not sys.stderr.isatty()):
             write_episode(env, episode, options.out / split / f"{episode.init_state:06d}")
     finally:
         env.close()

@@ -72,7 +72,9 @@ def main(arguments: Sequence[str]) -> int:
     names = frame_names(options.frames)
     collector = Collector()
     agent = VideoAgent(build_segmenter(options.perception), _reasoner(options), options.expression, port=collector)
-    for frame in track(read_frames(options.frames), total=len(names), description="segment", disable=None):
+    for frame in track(
+        read_frames(options.frames), total=len(names), description="segment", disable=not sys.stderr.isatty()
+    ):
         agent.watch({"images.front": frame, "task": options.expression})
     options.out.mkdir(parents=True, exist_ok=True)
     shown = sum(decode(rle).any() for rle in collector.masks.values())

@@ -17,12 +17,21 @@ from ...perception.rooms_oracle import RoomsOracle
 from ..agent import Agent
 from ..prism.models import ModelOptions, chat_model
 from .agent import LesaAgent
+from .cloning import ClonedReasoner
 from .settings import LesaSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LesaOptions(ModelOptions):
     """Options of ``--agent lesa`` and ``--agent every-frame``; ``--llm`` names the reasoner."""
+
+    perception: Literal["trained", "oracle"] = "trained"
+    """trained: the bundled closed-vocabulary segmenter; oracle: the simulator's own ids, an upper bound."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NavigationOptions:
+    """Options of the agents that ask no model."""
 
     perception: Literal["trained", "oracle"] = "trained"
     """trained: the bundled closed-vocabulary segmenter; oracle: the simulator's own ids, an upper bound."""
@@ -64,6 +73,15 @@ def build_lesa(options: LesaOptions, env: gym.Env[Any, Any]) -> Agent:
 def build_every_frame(options: LesaOptions, env: gym.Env[Any, Any]) -> Agent:
     """The same agent, calling the reasoner at every frame: the cost that LESA saves."""
     return _build(options, env, LesaSettings(every_frame=True))
+
+
+def build_cloned(options: NavigationOptions, env: gym.Env[Any, Any]) -> Agent:
+    """The same agent with a cloned choice of frontiers and no model at all."""
+    rooms = rooms_of(env)
+    # Every choice is the clone's: it costs nothing, so there is no reason to ask it sparsely.
+    settings = LesaSettings(margin=float("inf"), rank_calls=10**9, verify_calls=10**9)
+    perception = build_perception(options.perception, rooms)
+    return LesaAgent(perception, ClonedReasoner.bundled(), settings=settings, port=rooms.submit_mask)
 
 
 def _build(options: LesaOptions, env: gym.Env[Any, Any], settings: LesaSettings) -> Agent:

@@ -69,9 +69,19 @@ class ClonedReasoner:
 
     @classmethod
     def bundled(cls) -> ClonedReasoner:
-        """The weights that come with the library."""
-        text = (resources.files(__package__) / "cloned.json").read_text(encoding="utf-8")
-        return cls([json.loads(text)["weights"][name] for name in FEATURES])
+        """The weights that come with the library.
+
+        Raises:
+            WeightsError: they are missing or damaged.
+        """
+        try:
+            text = (resources.files(__package__) / "cloned.json").read_text(encoding="utf-8")
+            return cls([json.loads(text)["weights"][name] for name in FEATURES])
+        except (OSError, json.JSONDecodeError, KeyError) as error:
+            raise WeightsError(
+                f"the cloned weights are missing or damaged ({error}). Fit them: "
+                "python -m thinktwice.agents.lesa.cloning --help"
+            ) from error
 
     def understand(self, expression: str) -> Reply[Query]:
         """As the rules do."""

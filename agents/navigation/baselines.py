@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -18,7 +17,7 @@ from ...envs.rooms.queries import Query
 from ...perception import Detection, Perception
 from ...perception.rooms_vocabulary import read_label
 from ..agent import Agent, Decision
-from ..lesa.build import build_perception, rooms_of
+from ..lesa.build import NavigationOptions, build_perception, rooms_of
 from .geometry import Pose
 from .mapping import FloorMap
 from .planning import Plan
@@ -27,14 +26,6 @@ from .steering import follow, turn_towards
 CAMERA = "front"
 _STOP_DISTANCE = 1.2
 _SCAN_TURNS = 9
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NavigationOptions:
-    """Options of the baselines that look for themselves."""
-
-    perception: Literal["trained", "oracle"] = "trained"
-    """trained: the bundled closed-vocabulary segmenter; oracle: the simulator's own ids, an upper bound."""
 
 
 def fits(goal: Query, label: str) -> bool:

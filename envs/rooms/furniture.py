@@ -1,4 +1,4 @@
-"""The furniture: 24 kinds with distinct shapes, five of them containers that open."""
+"""The furniture: 24 kinds with distinct shapes, four of them containers that open."""
 
 from __future__ import annotations
 
