@@ -8,9 +8,9 @@ from typing import Any, cast
 import gymnasium as gym
 
 from ..envs import DeclaresConventions, Observation, check_compatible, derive_seed
-from ..errors import ConfigError
+from ..errors import ConfigError, UsageError
 from .agent import Agent, Decision
-from .catalog import build_policy
+from .catalog import POLICIES, build_policy
 from .policy import Policy
 
 
@@ -18,8 +18,8 @@ from .policy import Policy
 class ReflexOptions:
     """Options of ``--agent reflex``."""
 
-    policy: str = "default"
-    """expert, random, hold, or lerobot:PATH_OR_HUB_ID; 'default' is the world's own."""
+    policy: str | None = None
+    """What proposes: expert, random, hold, lerobot:PATH_OR_HUB_ID, … It must be named."""
     execute: int | None = None
     """Actions to execute of each chunk before the next look; all of them when not given."""
 
@@ -62,9 +62,11 @@ def build_reflex(options: ReflexOptions, env: gym.Env[Any, Any]) -> Agent:
     """The agent that the options name, its policy's conventions checked against the world's.
 
     Raises:
-        UsageError: no such policy.
+        UsageError: no policy is named, or there is none of that name.
         ConventionError: the policy was trained with other conventions than the world's.
     """
+    if options.policy is None:
+        raise UsageError(f"the reflex agent needs a policy: --policy NAME, one of {', '.join(POLICIES)}.")
     policy = build_policy(options.policy, env)
     world = cast("DeclaresConventions", env.unwrapped)
     check_compatible(world.conventions, policy.conventions, world_name=str(env.unwrapped), policy_name=policy.name)
