@@ -11,8 +11,10 @@ import numpy as np
 from ..chunks import Array
 from .files import write_once
 
-_VERSION = "1"
+_VERSION = "2"
 _SAMPLES = 40_000
+_WELD = 0.002
+"""Vertices closer than this share of the mesh's diagonal count as one; some files join parts only that closely."""
 _CANDIDATES = 32
 _NORMAL_WEIGHT = 0.05
 """How far apart perpendicular normals count, as a share of the mesh's diagonal (about)."""
@@ -67,7 +69,8 @@ def simplify(mesh: Mesh, *, target: int) -> Mesh:
     """
     import fast_simplification
 
-    result = fast_simplification.simplify(*_welded(mesh), target_count=target)
+    # Open borders stay: walls without a back would shrink from their edges into wedges.
+    result = fast_simplification.simplify(*_welded(mesh), target_count=target, preserve_border=True)
     vertices, faces = result[0], result[1]
     faces = faces[_areas(vertices[faces]) > 0]
     normals, texcoords = _read_off(mesh, vertices[faces])
@@ -165,11 +168,13 @@ def _flat_normals(corners: Array) -> Array:
 
 
 def _welded(mesh: Mesh) -> tuple[Array, Array]:
-    """Vertices that share a place as one, so that texture seams are no holes."""
-    places, index = np.unique(mesh.vertices, axis=0, return_inverse=True)
+    """Vertices that nearly share a place as one, so that neither texture seams nor loose joints are holes."""
+    step = _WELD * float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
+    cells = np.round(mesh.vertices / step).astype(np.int64)
+    _, first, index = np.unique(cells, axis=0, return_index=True, return_inverse=True)
     faces = index.reshape(-1)[mesh.faces].astype(np.int32)
     whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return places.astype(np.float64), faces[whole]
+    return mesh.vertices[first].astype(np.float64), faces[whole]
 
 
 def _areas(triangles: Array) -> Array:
