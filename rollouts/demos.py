@@ -18,6 +18,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -213,7 +215,16 @@ _env: gym.Env[Any, Any] | None = None
 
 def _open_world(world: World) -> None:
     global _env  # noqa: PLW0603  an executor's initialiser has no other way to hand something to its tasks
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     _env = world.make()
+
+
+def _leave_with_parent() -> None:
+    """End this process when its parent is gone: an executor's process would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _render_one(run_folder: Path, record: EpisodeRecord, out: Path) -> None:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +100,34 @@ def test_a_stopped_collection_continues_to_the_same_frames(collected: Path, tmp_
     assert names == sorted(path.name for path in (collected / FRAMES).iterdir())
     for name in names:
         assert (out / FRAMES / name).read_bytes() == (collected / FRAMES / name).read_bytes()
+
+
+def test_rendering_processes_end_with_their_parent() -> None:
+    """A killed parent must leave no simulator behind."""
+    code = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from thinktwice.envs.fakes import FakeOptions, open_fake
+from thinktwice.rollouts import demos
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    given = (open_fake("fake", FakeOptions()),)
+    with ProcessPoolExecutor(1, mp_context=context, initializer=demos._open_world, initargs=given) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        time.sleep(600)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    os.kill(child, 0)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    for _ in range(600):
+        if not Path(f"/proc/{child}").exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"process {child} outlived its parent")
 
 
 def test_two_workers_keep_the_same_frames(collected: Path, tmp_path: Path) -> None:
