@@ -36,6 +36,7 @@ class Event(enum.StrEnum):
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
     EXHAUSTED = "exhausted"
+    SETTLED = "settled"
 
 
 TRANSITIONS: Mapping[tuple[State, Event], State] = {
@@ -44,6 +45,7 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = {
     (State.SCAN, Event.CANDIDATE): State.VERIFY,
     (State.EXPLORE, Event.CANDIDATE): State.VERIFY,
     (State.EXPLORE, Event.EXHAUSTED): State.STOP,
+    (State.EXPLORE, Event.SETTLED): State.APPROACH,
     (State.VERIFY, Event.ACCEPTED): State.APPROACH,
     (State.VERIFY, Event.REJECTED): State.EXPLORE,
     (State.VERIFY, Event.UNSURE): State.EXPLORE,
