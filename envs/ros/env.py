@@ -17,6 +17,7 @@ from ..conventions import Conventions
 from ..observations import Observation
 from .gate import Motion, Rejection, at_rest, bounds_of, check_command
 from .hold import Hold, HoldKind, HoldLatch
+from .homing import go_home
 from .kinematics import Kinematics
 from .link import ArmLink
 from .messages import type_name
@@ -131,6 +132,11 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         """
         self.latch.hold("e-stop", "the e-stop was pressed")
         return self.link.estop.press()
+
+    def home(self) -> None:
+        """Bring the arm home with the robot's own action; see `homing.go_home`."""
+        go_home(self.link, self.latch, self.kinematics, self._bounds)
+        self._forget()
 
     def mark_success(self) -> None:
         """An operator's word that the task is done."""

@@ -6,10 +6,15 @@ It is software behind a network.  A hardware button is what stops an arm when th
 
 from __future__ import annotations
 
+import time
+
 from ...errors import WorldError
 from .client import BridgeClient
 from .messages import type_name
 from .robot import EStop
+from .wire import Message
+
+_RETRY_SECONDS = 0.4
 
 
 class EmergencyStop:
@@ -48,8 +53,11 @@ class EmergencyStop:
         """Close the connection; safe to repeat."""
         self._client.close()
 
-    def press(self, *, timeout: float = 1.0) -> bool:
+    def press(self, *, timeout: float = 2.0) -> bool:
         """Stop the arm.
+
+        A service is called until it answers: a bridge makes its ROS client at the first call, and what is
+        sent before the two sides have met is lost.
 
         Returns:
             Whether the robot confirmed it; a topic has no way to confirm.
@@ -62,7 +70,7 @@ class EmergencyStop:
             if stop.interface == "topic":
                 self._client.publish(stop.name, stop.request)
                 return False
-            answer = self._client.call_service(stop.name, self._type, stop.request, timeout=timeout)
+            answer = self._call(time.monotonic() + timeout)
         except WorldError as error:
             raise WorldError(
                 f"the e-stop of {self._name} is NOT confirmed ({error}) Use the hardware button."
@@ -70,3 +78,13 @@ class EmergencyStop:
         if answer.get("success") is False:
             raise WorldError(f"the e-stop of {self._name} was refused: {answer}. Use the hardware button.")
         return True
+
+    def _call(self, deadline: float) -> Message:
+        stop = self._description
+        while True:
+            wait = min(_RETRY_SECONDS, max(deadline - time.monotonic(), 0.01))
+            try:
+                return self._client.call_service(stop.name, self._type, stop.request, timeout=wait)
+            except WorldError:
+                if not self._client.connected or time.monotonic() >= deadline:
+                    raise

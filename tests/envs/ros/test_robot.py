@@ -127,3 +127,15 @@ def test_unknown_names_are_answered_with_the_choices(tmp_path) -> None:
     broken.write_text("- 1")
     with pytest.raises(ConfigError, match="mapping, not list"):
         load_robot(broken)
+
+
+@pytest.mark.parametrize("name", ["ros2_controllers", "ur", "moveit_servo", "crisp"])
+def test_examples_refuse_until_the_limits_of_the_cell_are_written(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_robot(name)
+    assert "workspace is required" in str(caught.value)
+    assert "joints.tracking is required" in str(caught.value)
+    data = yaml.safe_load((ROBOTS / f"{name}.yaml").read_text())
+    data["workspace"] = {"lower": [0.2, -0.3, 0.05], "upper": [0.7, 0.3, 0.8]}
+    data["joints"]["tracking"] = 0.1
+    assert parse_robot(data).name == data["name"]

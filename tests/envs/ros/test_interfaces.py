@@ -1,0 +1,122 @@
+"""Each command interface, both ROS versions, homing and the e-stop topic, against the fake bridge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from thinktwice.envs.ros import ArmHeld, FakeArm, FakeBridge, Robot, RosArmEnv, parse_robot
+from thinktwice.errors import WorldError
+
+MOVE = np.array([1, 0, 0, 0, 0, 0, -1], np.float32)
+
+
+def with_parts(robot: Robot, **parts: object) -> Robot:
+    data = robot.model_dump(mode="json")
+    for name, value in parts.items():
+        data[name] = {**data[name], **value} if isinstance(value, dict) and data.get(name) else value
+    return parse_robot(data)
+
+
+def one_step(robot: Robot, bridge: FakeBridge) -> list[dict]:
+    env = RosArmEnv(robot, bridge.url)
+    try:
+        env.reset(seed=0)
+        env.arm()
+        env.step(MOVE)
+    finally:
+        env.close()
+    return bridge.published(robot.command.topic)
+
+
+@pytest.mark.parametrize("interface", ["joint_positions", "joint_state", "pose", "twist"])
+def test_interfaces_carry_the_same_command(
+    bridge: FakeBridge, fake_arm: FakeArm, patient_panda: Robot, interface: str
+) -> None:
+    robot = with_parts(patient_panda, command={"interface": interface, "topic": "/other"})
+    first = one_step(robot, bridge)[0]
+    if interface == "joint_positions":
+        assert len(first["data"]) == 7
+    elif interface == "joint_state":
+        assert first["name"] == list(robot.joints.names)
+        assert len(first["position"]) == 7
+    elif interface == "pose":
+        env = RosArmEnv(robot, bridge.url)
+        wanted = env.kinematics.position(fake_arm.position) + np.array([0.005, 0, 0])
+        np.testing.assert_allclose([first["pose"]["position"][axis] for axis in "xyz"], wanted, atol=1e-3)
+    else:
+        np.testing.assert_allclose(first["twist"]["linear"]["x"], 0.005 * 20)
+
+
+def test_a_servo_is_stopped_by_a_twist_of_zero(bridge: FakeBridge, fake_arm: FakeArm, patient_panda: Robot) -> None:
+    robot = with_parts(patient_panda, command={"interface": "twist", "topic": "/servo"})
+    assert one_step(robot, bridge)[-1]["twist"]["linear"] == {"x": 0.0, "y": 0.0, "z": 0.0}
+
+
+def test_ros_1_names_and_times(bridge: FakeBridge, patient_panda: Robot) -> None:
+    robot = with_parts(patient_panda, ros=1)
+    with FakeArm(bridge, robot, np.array([0.0, 0.19635, 0.0, -2.61799, 0.0, 2.94159, 0.785398])):
+        first = one_step(robot, bridge)[0]
+    assert set(first["header"]["stamp"]) == {"secs", "nsecs"}
+    types = {operation["topic"]: operation["type"] for operation in bridge.opened if operation["op"] == "advertise"}
+    assert types[robot.command.topic] == "trajectory_msgs/JointTrajectory"
+
+
+def test_an_estop_topic_is_sent_but_cannot_confirm(bridge: FakeBridge, fake_arm, patient_panda: Robot, until) -> None:
+    data = patient_panda.model_dump(mode="json")
+    data["estop"] = {"interface": "topic", "name": "/halt", "type": "std_msgs/Bool", "request": {"data": True}}
+    env = RosArmEnv(parse_robot(data), bridge.url)
+    try:
+        env.reset(seed=0)
+        env.arm()
+        assert env.emergency_stop() is False
+        until(lambda: bridge.published("/halt") == [{"data": True}], "the stop")
+    finally:
+        env.close()
+
+
+HOMING = {"action": "/home", "positions": [0.0, 0.2, 0.0, -2.6, 0.0, 2.9, 0.8], "seconds": 3.0}
+
+
+def test_homing_sends_one_trajectory_goal(bridge: FakeBridge, fake_arm: FakeArm, patient_panda: Robot) -> None:
+    goals: list[dict] = []
+
+    def go(goal: dict) -> dict:
+        goals.append(goal)
+        fake_arm.position = np.array(goal["trajectory"]["points"][0]["positions"])
+        return {"error_code": 0}
+
+    bridge.actions["/home"] = go
+    env = RosArmEnv(with_parts(patient_panda, homing=HOMING), bridge.url)
+    try:
+        env.reset(seed=0)
+        with pytest.raises(ArmHeld):
+            env.home()
+        env.arm()
+        env.home()
+        np.testing.assert_allclose(fake_arm.position, HOMING["positions"])
+        assert goals[0]["trajectory"]["points"][0]["time_from_start"]["sec"] == 3
+        assert env.hold is None
+    finally:
+        env.close()
+
+
+@pytest.mark.parametrize("answer", ["reject", "error"])
+def test_a_rejected_homing_goal_holds_the_arm(
+    bridge: FakeBridge, fake_arm: FakeArm, patient_panda: Robot, answer: str
+) -> None:
+    def go(_: dict) -> dict:
+        if answer == "reject":
+            raise ValueError("joint names do not match")
+        return {"error_code": -4, "error_string": "path tolerance violated"}
+
+    bridge.actions["/home"] = go
+    env = RosArmEnv(with_parts(patient_panda, homing=HOMING), bridge.url)
+    try:
+        env.reset(seed=0)
+        env.arm()
+        with pytest.raises(WorldError, match="homing"):
+            env.home()
+        assert env.hold is not None
+    finally:
+        env.close()
