@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from gymnasium import spaces
 from ...errors import ContractError, IdentityError, UsageError
 from ..conventions import Camera, Conventions
 from ..observations import Observation
+from ..texts import CHARSET
 from .engine import Engine, EngineName, Reply, make_engine
 from .games import TASK_TYPES, Game, GameSet
 from .generator import GeneratedGames
@@ -72,12 +72,12 @@ class AlfworldEnv(gym.Env[Observation, str]):
         self._reply: Reply | None = None
         self._commands: list[str] = []
         self._operators: list[str] = []
-        text = spaces.Text(_LONGEST_TEXT, min_length=0, charset=string.printable)
+        text = spaces.Text(_LONGEST_TEXT, min_length=0, charset=CHARSET)
         seen = {f"images.{CAMERA}": spaces.Box(0, 255, (size, size, 3), np.uint8)} if images else {}
         self.observation_space: spaces.Space[Any] = spaces.Dict(
             {"text": text, "task": text, "choices": spaces.Sequence(text), **seen}
         )
-        self.action_space: spaces.Space[Any] = spaces.Text(_LONGEST_COMMAND, min_length=0, charset=string.printable)
+        self.action_space: spaces.Space[Any] = spaces.Text(_LONGEST_COMMAND, min_length=0, charset=CHARSET)
 
     @property
     def conventions(self) -> Conventions:

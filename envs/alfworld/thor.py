@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import random
-import string
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from ...errors import ContractError, MissingDependency, WorldError
 from ..conventions import Camera, Conventions
 from ..episodes import derive_seed
 from ..observations import Observation
+from ..texts import CHARSET
 from .env import CAMERA, STEP_CAP
 from .games import FolderGames, game_path
 
@@ -65,12 +65,12 @@ class AlfworldThorEnv(gym.Env[Observation, str]):
         self._thor: Any = module.AlfredThorEnv(thor_settings(max_steps=max_steps), train_eval="train").init_env(1)
         self._info: dict[str, Any] = {}
         self._task = ""
-        text = spaces.Text(_TEXT, min_length=0, charset=string.printable)
+        text = spaces.Text(_TEXT, min_length=0, charset=CHARSET)
         image = spaces.Box(0, 255, (_PIXELS, _PIXELS, 3), np.uint8)
         self.observation_space: spaces.Space[Any] = spaces.Dict(
             {"text": text, "task": text, "choices": spaces.Sequence(text), f"images.{CAMERA}": image}
         )
-        self.action_space: spaces.Space[Any] = spaces.Text(256, min_length=0, charset=string.printable)
+        self.action_space: spaces.Space[Any] = spaces.Text(256, min_length=0, charset=CHARSET)
 
     @property
     def conventions(self) -> Conventions:

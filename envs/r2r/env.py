@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from gymnasium import spaces
 from ...errors import ContractError, IdentityError, UsageError
 from ..conventions import Camera, Conventions, Dim
 from ..observations import Observation
+from ..texts import CHARSET
 from .house import SyntheticRoutes
 from .metrics import SUCCESS_RADIUS, measures
 from .routes import Route, RouteSet, Sight
@@ -55,7 +55,7 @@ class R2REnv(gym.Env[Observation, str]):
         self._said = ""
         image = self._first_image()
         self._shape = None if image is None else (int(image.shape[0]), int(image.shape[1]))
-        text = spaces.Text(20_000, min_length=0, charset=string.printable)
+        text = spaces.Text(20_000, min_length=0, charset=CHARSET)
         self.observation_space: spaces.Space[Any] = spaces.Dict(
             {
                 "text": text,
@@ -65,7 +65,7 @@ class R2REnv(gym.Env[Observation, str]):
                 **({} if image is None else {"images.front": spaces.Box(0, 255, image.shape, np.uint8)}),
             }
         )
-        self.action_space: spaces.Space[Any] = spaces.Text(64, min_length=0, charset=string.printable)
+        self.action_space: spaces.Space[Any] = spaces.Text(64, min_length=0, charset=CHARSET)
 
     @property
     def conventions(self) -> Conventions:

@@ -105,6 +105,25 @@ def test_a_set_is_the_same_in_every_process_and_for_every_hash_seed(generated: G
         assert result.stdout.strip() == str(expected)
 
 
+@pytest.mark.sim
+def test_plans_do_not_depend_on_the_hash_seed() -> None:
+    code = (
+        "from thinktwice.envs.alfworld.generator import GeneratedGames as G;"
+        "from thinktwice.envs.alfworld.planner import Planner;"
+        "g = G(per_type=1); p = Planner();"
+        "t = 'pick_clean_then_place_in_recep';"
+        "print(p.plan(g.load(t, g.numbers(t)[0]), []))"
+    )
+    plans = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("0", "7")
+    }
+    assert len(plans) == 1
+    assert "go to" in plans.pop()
+
+
 def test_difficulty_changes_the_games() -> None:
     def facts(difficulty: Difficulty) -> tuple[int, int]:
         game, task = generate_game("pick_two_obj_and_place", 0, seed=0, difficulty=difficulty)

@@ -79,7 +79,7 @@ def data(tmp_path: Path) -> Path:
             "heading": 0.0,
             "distance": 8.0,
             "path": ["p0", "p1", "p2", "p3", "p4"],
-            "instructions": ["Walk to the end.", "Go straight.", "Straight on."],
+            "instructions": ["Walk to the end.", "Go straight – to the café.", "Straight on."],
         },
         {
             "path_id": 9,
@@ -98,7 +98,7 @@ def test_the_standard_files_load_and_their_distances_hold(data: Path) -> None:
     routes = FileRoutes(folder=data, connectivity=data / "connectivity", split="val_unseen")
     assert routes.numbers() == (70, 71, 72, 90)
     route = routes.load(71)
-    assert route.instruction == "Go straight."
+    assert route.instruction == "Go straight – to the café."
     assert route.scan.length(route.path) == pytest.approx(8.0)
     assert route.scan.distance("p0", "p4") == pytest.approx(8.0)
 
