@@ -24,8 +24,8 @@ STEP_CAPS = {
 }
 """Control steps per episode, settling not counted.
 
-Source: `TASK_SUITE_MAX_STEPS` of LeRobot's LIBERO environment (0.6.1) and of OpenVLA-OFT's evaluation; the longest
-demonstrations have 193, 254, 270, 505 and 373 steps.  openpi and vla-eval use 220 for ``libero_spatial``.
+Source: `TASK_SUITE_MAX_STEPS` of LeRobot's LIBERO environment (0.6.1); the longest demonstrations have 193, 254, 270,
+505 and 373 steps.  openpi and vla-eval use 220 for ``libero_spatial``.
 """
 
 CAP_SOURCE = "LeRobot 0.6.1, lerobot.envs.libero.TASK_SUITE_MAX_STEPS (openpi: 220 for libero_spatial)"

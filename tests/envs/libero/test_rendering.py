@@ -110,8 +110,10 @@ def test_fast_frames_look_like_faithful_ones_and_leave_the_physics_alone(task: s
         env.close()
     assert np.array_equal(states["faithful"], states["fast"])
     assert 0 < np.abs(frames["faithful"] - frames["fast"]).mean() < 6
-    for ours, theirs in zip(frames["fast"], frames["faithful"], strict=True):
-        assert np.corrcoef(ours.reshape(-1), theirs.reshape(-1))[0, 1] > 0.97
+    # Averaged over 4 × 4 pixels, because without multisampling every edge differs by a pixel.
+    blurred = {name: frame.reshape(2, 32, 4, 32, 4, 3).mean(axis=(2, 4)) for name, frame in frames.items()}
+    for ours, theirs in zip(blurred["fast"], blurred["faithful"], strict=True):
+        assert np.corrcoef(ours.reshape(-1), theirs.reshape(-1))[0, 1] > 0.98
 
 
 def test_a_frame_larger_than_the_usual_buffer(env: LiberoEnv) -> None:
