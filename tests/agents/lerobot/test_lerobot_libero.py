@@ -17,6 +17,7 @@ STEPS = 14
 
 
 @pytest.mark.sim
+@pytest.mark.timeout(1800)  # three simulators are built: to play, to film and to convert
 def test_a_checkpoint_plays_libero_and_its_run_becomes_a_data_set(
     saved_checkpoint: Callable[[str], Path], tmp_path: Path
 ) -> None:
