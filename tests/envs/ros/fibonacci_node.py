@@ -1,4 +1,4 @@
-"""A ROS 2 action server for the tests: rejects orders above 10, and takes its time for the others."""
+"""A ROS 2 action server for the tests: rejects orders above 10, and takes two seconds for each order above 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from test_msgs.action import Fibonacci
 
 
 def execute(handle) -> Fibonacci.Result:
-    time.sleep(2.0)
+    time.sleep(2.0 * (handle.request.order - 1))
     handle.succeed()
     result = Fibonacci.Result()
     result.sequence = [0, 1, 1, 2][: handle.request.order]

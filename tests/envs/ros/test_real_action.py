@@ -39,11 +39,12 @@ def test_a_goal_is_taken_or_rejected_and_never_blocks_the_estop(peers) -> None:
             panda = load_robot("panda_sim")
             estop = EmergencyStop(panda.estop, peers.server.url, ros=2, name="panda")
             estop.connect(timeout=20)
+            assert estop.press(timeout=20) is True, "the first call makes the two sides meet"
             with BridgeClient(peers.server.url) as client:
                 meet(client)
                 results: list[ActionResult] = []
                 long = threading.Thread(
-                    target=lambda: results.append(client.send_goal(*FIBONACCI, {"order": 3}, timeout=60))
+                    target=lambda: results.append(client.send_goal(*FIBONACCI, {"order": 4}, timeout=60))
                 )
                 long.start()
                 assert estop.press(timeout=20) is True
@@ -54,5 +55,5 @@ def test_a_goal_is_taken_or_rejected_and_never_blocks_the_estop(peers) -> None:
         finally:
             server.kill()
     assert results[0].accepted
-    assert list(results[0].values["sequence"]) == [0, 1, 1]
+    assert list(results[0].values["sequence"]) == [0, 1, 1, 2]
     assert not refused.accepted
