@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ...envs import Array
 from ...envs.libero.problem import Predicate
 from ...errors import WorldError
-from .fixtures import door_lever, drawer_handle, knob_lever
-from .motion import Command, facing, from_above
+from .fixtures import door_lever, drawer_handle, knob_fin
+from .grasps import Grasp
+from .motion import CLOSE, Command, facing, from_above
+from .pick import reach_and_close
 from .scene import Slider, View
 from .touch import drag, nudge
 
 _LEAN = 0.65
 """At a drawer's front the palm leans away from the cabinet by this angle, so that it clears the handles above."""
 _LEAN_DOOR = 0.35
+_GRIP_BELOW = 0.008
+"""The grip site is this far below the upper edge of a knob's ridge, metres."""
+_GRIP_PLAY, _GRIP_NEAR = 0.006, 0.025
+"""A ridge is gripped when the fingers are no wider apart than it by this much, and this near to it, metres."""
+_TWIST = 0.5
+"""The hand is sent this far ahead around a knob's axis, radians."""
 
 
 def articulate(view: View, goal: Predicate) -> Command:
@@ -44,10 +53,14 @@ def _drawer(view: View, joint: Slider, *, opening: bool) -> Command:
 
 
 def _knob(view: View, joint: Slider, *, on: bool) -> Command:
-    lever = knob_lever(view, joint, far=True)
-    direction = lever.direction if on else -lever.direction
-    rotation = from_above(view, lever.end - 0.05 * direction, np.array([0.0, 1.0, 0.0]))
-    return nudge(view, lever.end, direction, rotation, half=lever.half, depth=0.004)
+    hand, fin = view.hand, knob_fin(view, joint)
+    grip = fin.grip - np.array([0.0, 0.0, _GRIP_BELOW])
+    if hand.width < fin.width + _GRIP_PLAY and np.linalg.norm(hand.position - grip) < _GRIP_NEAR:
+        turn = Rotation.from_rotvec([0.0, 0.0, _TWIST if on else -_TWIST]).as_matrix()
+        rotation = turn @ from_above(view, hand.position, hand.rotation[:, 0])
+        return Command(position=grip, rotation=rotation, grip=CLOSE, phase="twist")
+    grasp = Grasp(position=grip, axis=fin.across, width=fin.width, score=0.0)
+    return reach_and_close(view, grasp)
 
 
 def _door(view: View, joint: Slider, *, opening: bool) -> Command:

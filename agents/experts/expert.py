@@ -18,6 +18,8 @@ from .predicates import holds
 from .scene import Scene, View
 from .targets import place_target, put_down_target
 
+_OPENING = 0.01
+"""Fingers that open faster than this go on opening, metres per second."""
 _SETTLED = 0.02
 """Fingers that move more slowly than this have closed, metres per second."""
 
@@ -84,7 +86,7 @@ class LiberoExpert:
     def _carry(self, view: View, goals: list[Predicate], name: str) -> Command:
         hand, goal = view.hand, goal_of(goals, name)
         rotation = level(view, hand.position)
-        if hand.width_rate > _SETTLED:
+        if hand.width_rate > _OPENING:
             return Command(position=hand.position, rotation=rotation, grip=OPEN, phase="release")
         if hand.width_rate < -_SETTLED:
             return Command(position=hand.position, rotation=rotation, grip=CLOSE, phase="close")

@@ -61,28 +61,34 @@ class Lever:
     half: float
 
 
-def knob_lever(view: View, joint: Slider, *, far: bool) -> Lever:
-    """The fin on top of a stove's knob.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fin:
+    """The ridge on top of a knob.
 
-    Args:
-        view: the scene.
-        joint: the knob's hinge.
-        far: push at the end that is farther from the robot.
+    Attributes:
+        grip: ``float64[3]``, on the ridge, as near to the knob's axis as the ridge reaches, its upper edge, metres.
+        across: ``float64[3]``, the horizontal unit vector across the ridge.
+        width: its thickness, metres.
     """
+
+    grip: Array
+    across: Array
+    width: float
+
+
+def knob_fin(view: View, joint: Slider) -> Fin:
+    """The ridge of the knob that a hinge turns."""
     points = view.body_points(joint.body)
     fin = points[points[:, 2] > points[:, 2].max() - _FIN]
     flat = fin[:, :2] - fin[:, :2].mean(axis=0)
     _, _, directions = np.linalg.svd(flat, full_matrices=False)
     along = np.array([*directions[0], 0.0])
-    base = view.base - joint.anchor
-    if (float(along @ base) > 0) == far:
-        along = -along
-    reach = (fin - joint.anchor) @ along
-    across = np.cross([0.0, 0.0, 1.0], along)
-    width = (fin - joint.anchor) @ across
-    end = joint.anchor + along * (reach.max() - 0.008) + across * (width.min() + width.max()) / 2
-    end[2] = fin[:, 2].max() - 0.008
-    return Lever(end=end, direction=across * np.sign(joint.axis[2]), half=float(np.ptp(width)) / 2)
+    across = np.array([-along[1], along[0], 0.0])
+    reach, width = (fin - joint.anchor) @ along, (fin - joint.anchor) @ across
+    place = float(np.clip(0.0, reach.min() + 0.01, reach.max() - 0.01))
+    grip = joint.anchor + along * place + across * (width.min() + width.max()) / 2
+    grip[2] = fin[:, 2].max()
+    return Fin(grip=grip, across=across, width=float(np.ptp(width)))
 
 
 def door_lever(view: View, joint: Slider) -> Lever:

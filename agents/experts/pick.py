@@ -66,6 +66,12 @@ def pick(view: View, name: str, grasps: Sequence[Grasp], modes: Modes) -> Comman
     points = view.points(name)
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     grasp = choose(grasps, hand, middle, view.base, side=modes.side(f"grasp {name}"))
+    return reach_and_close(view, grasp)
+
+
+def reach_and_close(view: View, grasp: Grasp) -> Command:
+    """One step towards a grasp: above it, down, and shut."""
+    hand = view.hand
     rotation = from_above(view, grasp.position, grasp.axis)
     error = hand.position - grasp.position
     lateral = float(np.linalg.norm(error[:2]))
@@ -87,6 +93,6 @@ def pick(view: View, name: str, grasps: Sequence[Grasp], modes: Modes) -> Comman
 def _should_close(hand: Hand, *, lateral: float, height: float, turned: float) -> bool:
     if hand.width_rate > 0.02 or hand.width < _SHUT:
         return False
-    if hand.width < _WIDE:
+    if hand.width < _WIDE or hand.width_rate < -0.01:
         return lateral < 0.025 and height < 0.025
     return lateral < _ALIGNED and height < _ALIGNED and turned < _TURNED

@@ -10,6 +10,8 @@ from .scene import View
 
 _OVER = 0.02
 """The object is lowered when it is this near to above its place, metres."""
+_PRESS = 0.005
+"""The object is sent this far below its place, metres."""
 _LOWERING = 0.5
 """Limit of the action while lowering: contact should be gentle."""
 
@@ -31,16 +33,17 @@ def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: f
     # Where the hand must be for the object to be at the target.
     goal = hand.position + np.array([*(target - origin)[:2], target[2] - lowest])
     rotation = level(view, goal)
+    # A little below the target, so that the weight is really put down.
+    down = goal - np.array([0.0, 0.0, _PRESS])
     there = satisfied or error < tolerance
     if there and (lowest < target[2] + 0.003 or view.rests(name)):
-        return Command(position=hand.position, rotation=rotation, grip=OPEN, phase="release")
+        return Command(position=down, rotation=rotation, grip=OPEN, phase="release")
     if error > _OVER and not satisfied:
         clear = float(hand.position[2]) - min(lowest, float(hand.position[2]) - 0.01)
         position = cross_over(view, goal, clear=clear, excluded=(name,))
         return Command(position=position, rotation=rotation, grip=CLOSE, phase="carry")
     rise = 0.0 if satisfied else max(0.0, error - 0.012) * 4
-    # A little below the target, so that the weight is really put down.
-    position = goal + np.array([0.0, 0.0, rise - 0.004])
+    position = down + np.array([0.0, 0.0, rise])
     return Command(position=position, rotation=rotation, grip=CLOSE, phase="lower", speed=_LOWERING)
 
 

@@ -26,7 +26,7 @@ _ROOT_SUFFIX = "_main"
 
 OPEN_WIDTH = 0.08
 """Distance of the pads of robosuite's open Panda gripper, metres."""
-HOLDING_WIDTH = 0.074
+HOLDING_WIDTH = 0.077
 """Fingers wider apart than this hold nothing, metres."""
 
 
