@@ -22,8 +22,9 @@ test-unit: setup  ## set up, then the tests that need no simulator (about a minu
 check: setup  ## set up, then lint, format and types
 	@scripts/check.sh
 
-bench: setup  ## set up, then the benchmarks, side by side with the libraries they compare to
-	@$(VENV)/python -m benchmarks
+BENCHMARKS ?= libero_env
+bench: setup  ## set up, then benchmarks beside the libraries they compare to (BENCHMARKS="libero_env …")
+	@$(VENV)/python -m benchmarks $(BENCHMARKS)
 
 clean:  ## remove .venv, caches and build leftovers (never a run folder)
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [NAME …]``: list the benchmarks, or run some (``all`` for the quick ones)."""
+"""``python -m benchmarks [NAME …]``: list the benchmarks, or run some."""
 
 from __future__ import annotations
 

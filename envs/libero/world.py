@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import gymnasium as gym
 
-from ...errors import IdentityError
+from ...errors import ConfigError, IdentityError, choices
 from ..episodes import EpisodeId, derive_seed
 from ..registration import LIBERO
+from ..split import REPORTING, TUNING
 from .install import versions
 from .simulator import SETTLE_STEPS
 from .suites import CAP_SOURCE, find_task, step_cap, stored_states, suite_tasks
@@ -30,8 +33,9 @@ class LiberoOptions:
     """Pixels of each image."""
     max_steps: int | None = None
     """Control steps before an episode is cut off; the suite's usual number when not given."""
-    init_states: Literal["stored", "fresh"] = "stored"
-    """stored: episode i begins in LIBERO's initial state i; fresh: its seed draws a placement."""
+    init_states: str = "stored"
+    """stored: LIBERO's initial states from 0 on; tuning, reporting, a range such as 10-39 or one number: from those;
+    fresh: each episode's seed draws a placement."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,20 +55,17 @@ class LiberoWorld:
         return [task.name for task in suite_tasks(self.name)]
 
     def episodes(self, *, tasks: Sequence[str], count: int, seed: int) -> list[EpisodeId]:
-        """``count`` episodes of each task; with stored initial states, episode i begins in state i.
+        """``count`` episodes of each task, from the first of the initial states that the options name.
+
+        An initial state's episode is the same one whatever range it was chosen by.
 
         Raises:
-            IdentityError: a task does not exist in this suite, or has fewer stored states than ``count``.
+            IdentityError: a task does not exist in this suite, or has fewer such states than ``count``.
         """
         return [
-            EpisodeId(
-                world=LIBERO,
-                task=name,
-                init_state=index if self.options.init_states == "stored" else None,
-                seed=derive_seed(seed, name, index),
-            )
+            EpisodeId(world=LIBERO, task=name, init_state=init_state, seed=derive_seed(seed, name, index))
             for name in tasks
-            for index in range(self._checked(name, count))
+            for index, init_state in self._initial_states(name, count)
         ]
 
     def make(self) -> gym.Env[Any, Any]:
@@ -93,17 +94,45 @@ class LiberoWorld:
             "versions": versions(),
         }
 
-    def _checked(self, name: str, count: int) -> int:
+    def _initial_states(self, name: str, count: int) -> list[tuple[int, int | None]]:
+        """The index that decides the seed, and the stored state or None, of each episode of a task."""
         task = find_task(name)
         if task.suite != self.name:
             raise IdentityError(f"{name!r} is no task of {self.name}. Its tasks are {self.name}/0, {self.name}/1, …")
-        available = len(stored_states(task))
-        if self.options.init_states == "stored" and count > available:
+        stored = stored_range(self.options.init_states)
+        if stored is None:
+            return [(index, None) for index in range(count)]
+        available = [state for state in range(len(stored_states(task))) if state in stored]
+        if count > len(available):
             raise IdentityError(
-                f"{name} has {available} stored initial states, fewer than the {count} episodes asked for. "
-                "Ask for fewer, or draw placements with init_states=fresh."
+                f"{name} has {len(available)} stored initial states in {self.options.init_states!r}, fewer than the "
+                f"{count} episodes asked for. Ask for fewer, or draw placements with init_states=fresh."
             )
-        return count
+        return [(state, state) for state in available[:count]]
+
+
+def stored_range(text: str) -> range | None:
+    """The stored initial states that an option names, or None for fresh placements.
+
+    Args:
+        text: ``stored``, ``tuning``, ``reporting``, ``fresh``, a number, or an inclusive range such as ``10-39``.
+
+    Raises:
+        ConfigError: it is none of these, or a range that ends before it begins.
+
+    >>> stored_range("10-12")
+    range(10, 13)
+    """
+    named = {"stored": range(sys.maxsize), "tuning": TUNING, "reporting": REPORTING}
+    if text == "fresh":
+        return None
+    if text in named:
+        return named[text]
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if found is None or int(found[2] or found[1]) < int(found[1]):
+        hint = choices(text, [*named, "fresh"])
+        raise ConfigError(f"init_states cannot be {text!r}. {hint} Or give a range, such as 10-39.")
+    return range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
 def open_libero(name: str, options: LiberoOptions) -> LiberoWorld:
@@ -116,6 +145,7 @@ def open_libero(name: str, options: LiberoOptions) -> LiberoWorld:
     from .env import check_settings
 
     suite_tasks(name)
+    stored_range(options.init_states)
     check_settings(
         cameras=options.cameras,
         height=options.height,

@@ -34,6 +34,17 @@ def test_more_episodes_than_stored_states_are_refused_rather_than_repeated() -> 
     assert len({episode.key for episode in episodes}) == 51
 
 
+@pytest.mark.parametrize(
+    ("init_states", "first", "most"), [("tuning", 0, 10), ("reporting", 10, 30), ("10-39", 10, 30), ("7", 7, 1)]
+)
+def test_a_part_of_the_stored_states_holds_the_same_episodes(init_states: str, first: int, most: int) -> None:
+    part = open_libero("libero_goal", LiberoOptions(init_states=init_states))
+    whole = open_libero("libero_goal", LiberoOptions()).episodes(tasks=["libero_goal/2"], count=50, seed=4)
+    assert part.episodes(tasks=["libero_goal/2"], count=most, seed=4) == whole[first : first + most]
+    with pytest.raises(IdentityError, match=f"{most} stored initial states in '{init_states}'"):
+        part.episodes(tasks=["libero_goal/2"], count=most + 1, seed=4)
+
+
 def test_a_task_of_another_suite_is_refused() -> None:
     with pytest.raises(IdentityError, match="no task of libero_goal"):
         open_libero("libero_goal", LiberoOptions()).episodes(tasks=["libero_object/0"], count=1, seed=0)
@@ -47,6 +58,8 @@ def test_a_task_of_another_suite_is_refused() -> None:
         ({"height": 0}, "at least 1 pixel"),
         ({"rendering": "fats"}, "Did you mean 'fast'"),
         ({"max_steps": 0}, "at least 1"),
+        ({"init_states": "reprting"}, "Did you mean 'reporting'"),
+        ({"init_states": "39-10"}, "Or give a range, such as 10-39"),
     ],
 )
 def test_impossible_options_are_refused_before_anything_is_built(options: dict[str, object], message: str) -> None:
