@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup rollout test test-unit check bench clean
+.PHONY: help setup setup-dev rollout test test-unit check bench clean
 
 VENV := .venv/bin
 OUT ?= runs/first
@@ -7,23 +7,26 @@ OUT ?= runs/first
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup:  ## install everything into .venv (does nothing when nothing changed)
+setup:  ## install what running LIBERO needs into .venv (does nothing when nothing changed)
 	@scripts/bootstrap.sh
+
+setup-dev:  ## the same with everything that the tests need
+	@scripts/bootstrap.sh dev
 
 rollout: setup  ## set up, then run real LIBERO tasks with the bundled agent and write a report (a few minutes)
 	@scripts/first_rollout.sh $(OUT)
 
-test: setup  ## set up, then every test (lint and types too)
+test: setup-dev  ## set up, then every test (lint and types too)
 	@scripts/test.sh
 
-test-unit: setup  ## set up, then the tests that need no simulator (about a minute)
+test-unit: setup-dev  ## set up, then the tests that need no simulator (about a minute)
 	@$(VENV)/pytest -m "not sim and not slow"
 
-check: setup  ## set up, then lint, format and types
+check: setup-dev  ## set up, then lint, format and types
 	@scripts/check.sh
 
 BENCHMARKS ?= libero_env
-bench: setup  ## set up, then benchmarks beside the libraries they compare to (BENCHMARKS="libero_env …")
+bench: setup-dev  ## set up, then benchmarks beside the libraries they compare to (BENCHMARKS="libero_env …")
 	@$(VENV)/python -m benchmarks $(BENCHMARKS)
 
 clean:  ## remove .venv, caches and build leftovers (never a run folder)

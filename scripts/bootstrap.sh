@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Sets up .venv with everything pinned in constraints.txt.  Safe to repeat: when nothing changed it does nothing.
 #
-#   scripts/bootstrap.sh            what the Makefile calls
+#   scripts/bootstrap.sh            what running LIBERO needs
+#   scripts/bootstrap.sh dev        everything that the tests need: ALFWorld, ROS, a small language model, a browser
 #   PYTHON=/path/to/python3.12 …    use this interpreter
 set -euo pipefail
 cd "$(dirname "$0")/.."
+kind=${1:-base}
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 fail() { printf '[setup] %s\n' "$@" >&2; exit 1; }
@@ -32,6 +34,8 @@ find_python() {
 
 # Software OpenGL for MuJoCo's offscreen rendering, and what OpenCV links against.
 DEBIAN_PACKAGES="libegl1 libgl1-mesa-dri libosmesa6 libgl1 libgles2 libglib2.0-0"
+# ALFWorld's planner and parser are built from source; the report is looked at in a real browser.
+if [ "$kind" = dev ]; then DEBIAN_PACKAGES="$DEBIAN_PACKAGES g++ make chromium"; fi
 system_packages() {
   command -v dpkg-query >/dev/null || return 0
   local missing="" name
@@ -60,8 +64,13 @@ system_packages() {
 fingerprint() { { cat pyproject.toml constraints.txt scripts/bootstrap.sh; pwd; } | sha256sum | cut -d' ' -f1; }
 
 stamp=.venv/.thinktwice-setup
-if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(fingerprint)" ] && [ -x .venv/bin/thinktwice ]; then
-  exit 0
+done_before=$(cat "$stamp" 2>/dev/null || true)
+if [ -x .venv/bin/thinktwice ]; then
+  # The packages of `dev` include those of `base`.
+  case "$done_before" in
+    "dev $(fingerprint)" | "$kind $(fingerprint)") exit 0 ;;
+    "dev "*) kind=dev ;;
+  esac
 fi
 
 system_packages
@@ -71,10 +80,11 @@ if ! is_312 .venv/bin/python; then
   rm -rf .venv
   "$python" -m venv .venv
 fi
-say "installing pinned packages into .venv (about 9.5 GB with torch; one to nine minutes)"
+target=.
+if [ "$kind" = dev ]; then target=".[dev]"; fi
+say "installing pinned packages into .venv (about 9.5 GB with torch; one to fifteen minutes)"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv ||
   fail "pip could not install uv into .venv; see the error above. Is a package index reachable?"
-# bddl 1.0.1 exists only as a source archive; its build needs setuptools alone.
-UV_PYTHON_DOWNLOADS=never .venv/bin/uv pip install --quiet --python .venv/bin/python -c constraints.txt -e '.[dev]'
-fingerprint > "$stamp"
+UV_PYTHON_DOWNLOADS=never .venv/bin/uv pip install --quiet --python .venv/bin/python -c constraints.txt -e "$target"
+echo "$kind $(fingerprint)" > "$stamp"
 say "ready. Try: .venv/bin/thinktwice doctor"
