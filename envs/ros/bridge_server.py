@@ -37,7 +37,6 @@ def ros_environment(domain: int) -> dict[str, str]:
         "ROS_DOMAIN_ID": str(domain),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         "ROS_DISTRO": "jazzy",
-        "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl"),
     }
     environment.pop("ROS_LOCALHOST_ONLY", None)
     return environment

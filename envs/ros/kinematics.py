@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import mujoco as _mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ...errors import ConfigError, choices
 from ..chunks import Array
+from ..libero.install import import_mujoco
 from .robot import Robot
 
-mujoco = cast("Any", _mujoco)  # it ships no type information
 _DAMPING = 1e-4
 _MAX_STEP = 0.2
 """rad per iteration, so that a linearisation is never trusted far from where it was made."""
@@ -30,6 +29,7 @@ class Kinematics:
     """
 
     def __init__(self, robot: Robot) -> None:
+        mujoco = self._mujoco = import_mujoco()
         self._model = _load(robot.model_path)
         self._data = mujoco.MjData(self._model)
         names = robot.model.joints or robot.joints.names
@@ -53,8 +53,8 @@ class Kinematics:
             Position ``float64[3]`` in metres and rotation matrix ``float64[3, 3]``.
         """
         self._data.qpos[self._qpos] = joints
-        mujoco.mj_kinematics(self._model, self._data)
-        mujoco.mj_comPos(self._model, self._data)
+        self._mujoco.mj_kinematics(self._model, self._data)
+        self._mujoco.mj_comPos(self._model, self._data)
         held = self._data.site_xpos if self._site else self._data.xpos
         turned = self._data.site_xmat if self._site else self._data.xmat
         base_position = self._data.xpos[self._base]
@@ -93,7 +93,7 @@ class Kinematics:
         """
         joints = np.array(start, np.float64)
         jacobian = np.zeros((6, self._model.nv))
-        function = mujoco.mj_jacSite if self._site else mujoco.mj_jacBody
+        function = self._mujoco.mj_jacSite if self._site else self._mujoco.mj_jacBody
         for _ in range(iterations):
             here, turned = self.pose(joints)
             error = np.concatenate([position - here, Rotation.from_matrix(rotation @ turned.T).as_rotvec()])
@@ -110,12 +110,13 @@ class Kinematics:
 
 def _load(path: Path) -> Any:
     try:
-        return mujoco.MjModel.from_xml_path(str(path))
+        return import_mujoco().MjModel.from_xml_path(str(path))
     except (ValueError, OSError) as error:
         raise ConfigError(f"the robot's kinematic model {path} cannot be loaded: {error}.") from error
 
 
 def _find(model: Any, kind: Any, name: str, path: Path) -> int:
+    mujoco = import_mujoco()
     found = mujoco.mj_name2id(model, kind, name)
     if found < 0:
         counts = {

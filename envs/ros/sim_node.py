@@ -24,7 +24,8 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from ...errors import MissingDependency
-from .sim_physics import FINGERS, JOINTS, SimulatedArm, mujoco
+from ..libero.install import import_mujoco
+from .sim_physics import FINGERS, JOINTS, SimulatedArm
 
 _STATE_HZ = 100
 _TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
@@ -174,6 +175,7 @@ class SimNode:
     def _film(self) -> None:
         from PIL import Image
 
+        mujoco = import_mujoco()
         renderer = mujoco.Renderer(self.arm.model, _SIZE, _SIZE)
         data = mujoco.MjData(self.arm.model)
         due = time.monotonic()

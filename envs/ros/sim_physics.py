@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import threading
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import mujoco as _mujoco
 import numpy as np
 
 from ..chunks import Array
-
-mujoco = cast("Any", _mujoco)  # it ships no type information
+from ..libero.install import import_mujoco
 
 MODEL = Path(__file__).parent / "robots" / "panda.xml"
 JOINTS = tuple(f"panda_joint{index}" for index in range(1, 8))
@@ -50,6 +48,7 @@ class SimulatedArm:
     """
 
     def __init__(self) -> None:
+        mujoco = self._mujoco = import_mujoco()
         self._model = mujoco.MjModel.from_xml_path(str(MODEL))
         self._data = mujoco.MjData(self._model)
         self._lock = threading.Lock()
@@ -68,12 +67,12 @@ class SimulatedArm:
     def reset(self) -> None:
         """Home at rest, gripper open, emergency stop released."""
         with self._lock:
-            mujoco.mj_resetData(self._model, self._data)
+            self._mujoco.mj_resetData(self._model, self._data)
             self._data.qpos[:7], self._data.qpos[7:] = HOME, _OPEN
             self._data.ctrl[:7], self._data.ctrl[7:] = HOME, _OPEN
             self._stopped = False
             self._hold(HOME)
-            mujoco.mj_forward(self._model, self._data)
+            self._mujoco.mj_forward(self._model, self._data)
 
     def stop(self, *, stopped: bool) -> None:
         """Press or release the emergency stop: it holds where the arm is, and nothing moves it until released."""
@@ -122,7 +121,7 @@ class SimulatedArm:
                 part = np.clip((self._time - self._start) / (self._end - self._start), 0.0, 1.0)
                 self._desired = self._from + part * (self._to - self._from)
                 self._data.ctrl[:7] = self._desired
-                mujoco.mj_step(self._model, self._data)
+                self._mujoco.mj_step(self._model, self._data)
 
     def snapshot(self) -> Snapshot:
         """Where the arm is now."""
