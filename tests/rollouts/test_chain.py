@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 
 from thinktwice.agents.demonstrator import DemonstratorOptions
+from thinktwice.agents.reflex import ReflexOptions, build_reflex
 from thinktwice.agents.training.config import TrainConfig
 from thinktwice.agents.training.demonstrations import read_folder
 from thinktwice.agents.training.loop import read_metrics, train
+from thinktwice.envs.libero.env import LiberoEnv
 from thinktwice.errors import ConventionError
 from thinktwice.rollouts import RunConfig, run
 from thinktwice.rollouts.demos import FRAMES, DemoOptions, collect
 from thinktwice.rollouts.records import open_run
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(1800)]  # three simulators are built, one after another
 
 PIXELS = 48
 PICTURES = {"height": PIXELS, "width": PIXELS, "rendering": "fast"}
 
 
 def test_demonstrate_train_and_roll_out(tmp_path: Path) -> None:
-    demos = DemoOptions(out=tmp_path / "demos", tasks="0,2", episodes=1, size=PIXELS)
+    demos = DemoOptions(out=tmp_path / "demos", tasks="0", episodes=2, size=PIXELS)
     collected = collect("libero_object", demos, DemonstratorOptions(perturb=0.2))
     assert collected.errors == 0
     demonstrations = read_folder([demos.out / FRAMES])
@@ -67,13 +69,6 @@ def test_demonstrate_train_and_roll_out(tmp_path: Path) -> None:
     assert played.episodes[0].cost.counts()["denoising_steps"] == 30
     assert played.agent["policy"]["sha256"]
 
-    foreign = RunConfig(
-        out=tmp_path / "foreign",
-        world="libero_object",
-        world_options=PICTURES | {"rendering": "faithful"},
-        tasks="0",
-        episodes=1,
-        agent_options={"policy": f"bundled:{policy}"},
-    )
+    faithful = LiberoEnv("libero_object/0", height=PIXELS, width=PIXELS, rendering="faithful")
     with pytest.raises(ConventionError, match="rendering faithful, the policy expects fast"):
-        run(foreign)
+        build_reflex(ReflexOptions(policy=f"bundled:{policy}"), faithful)
