@@ -57,7 +57,8 @@ def main(arguments: Arguments | None = None) -> None:
     found: dict[str, list[float]] = {}
     compiled, stock, planner = CompiledEngine(), StockEngine(), Planner()
     for place, game in enumerate(games, start=1):
-        plan = planner.plan(game, []) if asked.plans else ()
+        compiled.start(game)
+        plan = tuple(step.command for step in planner.plan(game, compiled)) if asked.plans else ()
         _play(game, plan, asked.steps, {"compiled": compiled, "stock": stock}, found)
         sys.stderr.write(f"{place} of {len(games)}: {game.source}\n")
     sys.stdout.write(f"{len(games)} games, {len(found['compiled step'])} steps: every reply is equal\n")

@@ -16,7 +16,7 @@ from ..texts import CHARSET
 from .engine import Engine, EngineName, Reply, make_engine
 from .games import TASK_TYPES, Game, GameSet
 from .generator import GeneratedGames
-from .planner import Planner
+from .planner import PlannedStep, Planner
 from .view import Segmentation, View
 
 STEP_CAP = 50
@@ -71,7 +71,8 @@ class AlfworldEnv(gym.Env[Observation, str]):
         self._game: Game | None = None
         self._reply: Reply | None = None
         self._commands: list[str] = []
-        self._operators: list[str] = []
+        self._inadmissible = 0
+        self._plan: tuple[PlannedStep, ...] = ()
         text = spaces.Text(_LONGEST_TEXT, min_length=0, charset=CHARSET)
         seen = {f"images.{CAMERA}": spaces.Box(0, 255, (size, size, 3), np.uint8)} if images else {}
         self.observation_space: spaces.Space[Any] = spaces.Dict(
@@ -130,7 +131,9 @@ class AlfworldEnv(gym.Env[Observation, str]):
         """The planner's commands from here to the goal; none when it cannot be reached.  Privileged."""
         if self._planner is None:
             self._planner = Planner()
-        return self._planner.plan(self.game, self._operators)
+        if not self._plan:
+            self._plan = self._planner.plan(self.game, self._engine)
+        return tuple(step.command for step in self._plan)
 
     def segmentation(self) -> Segmentation:
         """Which entity every pixel of the present image shows.  Privileged.
@@ -178,7 +181,7 @@ class AlfworldEnv(gym.Env[Observation, str]):
     def _start(self, game: Game) -> None:
         self._forget_view()
         self._game, self._reply = game, self._engine.start(game)
-        self._commands, self._operators = [], []
+        self._commands, self._inadmissible, self._plan = [], 0, ()
         if self._size:
             self._view = View(self._engine, size=self._size)
 
@@ -197,8 +200,10 @@ class AlfworldEnv(gym.Env[Observation, str]):
         if self._view is not None:
             self._view.follow()
         self._commands.append(command)
-        if self._reply.operator:
-            self._operators.append(self._reply.operator)
+        self._inadmissible += int(not self._reply.operator)
+        # A plan stays good as long as its own steps are what is executed.
+        followed = bool(self._plan) and self._plan[0].operator == self._reply.operator
+        self._plan = self._plan[1:] if followed else ()
 
     def _ended(self) -> bool:
         return self._said.won or len(self._commands) >= self._max_steps
@@ -214,5 +219,5 @@ class AlfworldEnv(gym.Env[Observation, str]):
             "game": {"sha256": self.game.sha256, "source": self.game.source, "grammar_rebuilt": self.game.rebuilt},
         }
         if self._ended():
-            info["metrics"] = {"inadmissible_commands": float(len(self._commands) - len(self._operators))}
+            info["metrics"] = {"inadmissible_commands": float(self._inadmissible)}
         return info

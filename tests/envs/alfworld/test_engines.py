@@ -60,7 +60,10 @@ def test_both_engines_agree_on_generated_games(task_type: str, generated: Genera
     planner = Planner()
     for number in generated.numbers(task_type)[:1]:
         game = generated.load(task_type, number)
-        play_both(game, stock, plan=planner.plan(game, []), random_steps=20)
+        engine = CompiledEngine()
+        engine.start(game)
+        plan = tuple(step.command for step in planner.plan(game, engine))
+        play_both(game, stock, plan=plan, random_steps=20)
     planner.close()
 
 

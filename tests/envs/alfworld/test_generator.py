@@ -63,13 +63,12 @@ def test_the_planner_wins_what_was_generated(generated: GeneratedGames, task_typ
     planner, engine = Planner(), CompiledEngine()
     for number in generated.numbers(task_type):
         game = generated.load(task_type, number)
-        reply, done = engine.start(game), list[str]()
-        for command in planner.plan(game, []):
-            reply = engine.step(command)
-            assert reply.operator, f"{command} of the plan was not admissible in {game.source}"
-            done.append(reply.operator)
+        reply = engine.start(game)
+        for step in planner.plan(game, engine):
+            reply = engine.step(step.command)
+            assert reply.operator == step.operator, f"{step} of the plan was not admissible in {game.source}"
         assert reply.won, game.source
-        assert planner.plan(game, done) == ()
+        assert planner.plan(game, engine) == ()
     planner.close()
 
 
@@ -110,9 +109,9 @@ def test_plans_do_not_depend_on_the_hash_seed() -> None:
     code = (
         "from thinktwice.envs.alfworld.generator import GeneratedGames as G;"
         "from thinktwice.envs.alfworld.planner import Planner;"
-        "g = G(per_type=1); p = Planner();"
-        "t = 'pick_clean_then_place_in_recep';"
-        "print(p.plan(g.load(t, g.numbers(t)[0]), []))"
+        "from thinktwice.envs.alfworld.compiled import CompiledEngine as E;"
+        "t = 'pick_clean_then_place_in_recep'; s = G(per_type=1); e = E();"
+        "g = s.load(t, s.numbers(t)[0]); e.start(g); print(Planner().plan(g, e))"
     )
     plans = {
         subprocess.run(
