@@ -94,8 +94,7 @@ class FlowPolicy(PreTrainedPolicy):
             noise = kwargs.get("noise")
             if noise is None:
                 noise = torch.randn(len(prefix.summary), *self.network.chunk_shape, device=prefix.summary.device)
-            rows = zip(prefix.summary.split(1), noise.split(1), strict=True)
-            return torch.cat([self.network.sample(summary, row, steps=steps) for summary, row in rows])
+            return self.network.sample(prefix.summary, noise, steps=steps)
 
     def select_action(self, batch: dict[str, Any], **kwargs: Any) -> Tensor:
         """The next action ``float32[B, A]`` of the present chunk; a new chunk when ``n_action_steps`` are done."""

@@ -155,12 +155,13 @@ class FlowNetwork(nn.Module):
         return self._head(chunks, [block.modulation(condition) for block in self._head_blocks()])
 
     def sample(self, summary: Tensor, noise: Tensor, *, steps: int) -> Tensor:
-        """Integrate one observation's velocity field from noise to actions with Euler's method.
+        """Integrate the velocity field from noise to actions with Euler's method.
 
-        Observation and time are the same for all N candidates, so the modulations of all steps are computed once.
+        Where there is one observation for all candidates, the modulations of all steps are computed once: they depend
+        on observation and time alone.
 
         Args:
-            summary: ``float32[1, prefix_width]``.
+            summary: ``float32[1, prefix_width]`` for N candidates of one observation, or one row for each chunk.
             noise: ``float32[N, T, A]``.
             steps: Euler steps.
 
@@ -168,11 +169,15 @@ class FlowNetwork(nn.Module):
             ``float32[N, T, A]``, normalised actions.
         """
         times = torch.arange(steps, 0, -1, device=noise.device) / steps
-        condition = functional.silu(summary + self.time(_time_features(times)))
-        modulations = [block.modulation(condition) for block in self._head_blocks()]
         chunks = noise
-        for step in range(steps):
-            chunks = chunks - self._head(chunks, [rows[step : step + 1] for rows in modulations]) / steps
+        if len(summary) == 1:
+            condition = functional.silu(summary + self.time(_time_features(times)))
+            modulations = [block.modulation(condition) for block in self._head_blocks()]
+            for step in range(steps):
+                chunks = chunks - self._head(chunks, [rows[step : step + 1] for rows in modulations]) / steps
+            return chunks
+        for time in times:
+            chunks = chunks - self.velocity(chunks, time.expand(len(chunks)), summary) / steps
         return chunks
 
     def _head(self, chunks: Tensor, modulations: list[Tensor]) -> Tensor:

@@ -85,7 +85,9 @@ def test_sampling_integrates_the_velocity_field(policy: FlowPolicy) -> None:
         for step in range(5):
             time = torch.full((3,), 1 - step / 5)
             chunks = chunks - policy.network.velocity(chunks, time, summary.expand(3, -1)) / 5
+        several = policy.network.sample(summary.repeat(3, 1), noise, steps=5)
     torch.testing.assert_close(sampled, chunks, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(several, chunks, atol=1e-5, rtol=1e-5)
     assert (sampled - noise).abs().max() > 1e-3
 
 
