@@ -122,21 +122,34 @@ def _preferences(goal: Goal, progress: Progress, situation: Situation) -> Sequen
         tool = TOOLS[goal.treatment]
         treats = [c for c in situation.choices if c.startswith(f"{goal.treatment} {thing} with {tool} ")]
         return [*treats, *_walks(progress, situation, tool)]
+    if progress.placed:
+        # Two things must come into one receptacle.
+        (together, *_) = progress.placed.values()
+        return [
+            f"move {thing} to {together}",
+            f"open {together}",
+            f"go to {together}",
+            *_walks(progress, situation, ""),
+        ]
     puts = [choice for choice in situation.choices if choice.startswith(f"move {thing} to {goal.place} ")]
-    # Two things must come into one receptacle.
-    together = list(progress.placed.values())
-    if together and progress.location != together[0]:
-        puts = []
     opens = [f"open {progress.location}"] if kind_of(progress.location) == goal.place else []
-    return [*puts, *opens, *(f"go to {place}" for place in together), *_walks(progress, situation, goal.place)]
+    return [*puts, *opens, *_walks(progress, situation, goal.place)]
 
 
 def _takes(goal: Goal, progress: Progress, situation: Situation) -> list[str]:
-    """What it may take here: only kinds that it was told are here, and nothing that is already where it belongs."""
-    if not claims(situation.summary, goal.target) or kind_of(progress.location) == goal.place:
+    """What it may take here: only kinds that it was told are here, and nothing that it has put where it belongs."""
+    if not claims(situation.summary, goal.target):
         return []
-    takes = [choice for choice in situation.choices if choice.startswith(f"take {goal.target} ")]
-    return [take for take in takes if take.endswith(f" from {progress.location}")]
+    things = [name for name in (_taken(choice, progress.location) for choice in situation.choices) if name]
+    free = [thing for thing in things if kind_of(thing) == goal.target and thing not in progress.placed]
+    return [f"take {thing} from {progress.location}" for thing in free]
+
+
+def _taken(choice: str, location: str) -> str:
+    """The object that a choice takes from a location, or empty."""
+    if choice.startswith("take ") and choice.endswith(f" from {location}"):
+        return choice.removeprefix("take ").removesuffix(f" from {location}")
+    return ""
 
 
 def _search(kind: str, progress: Progress, situation: Situation) -> list[str]:
