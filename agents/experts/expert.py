@@ -16,6 +16,7 @@ from .pick import pick
 from .place import place, retreat
 from .predicates import holds
 from .scene import Scene, View
+from .slide import is_flat, slide
 from .targets import place_target, put_down_target
 
 _OPENING = 0.01
@@ -66,22 +67,24 @@ class LiberoExpert:
     def _decide(self, view: View, modes: Modes) -> tuple[Command, str]:
         goals = order_goals(self.problem, modes)
         held = view.held
-        if held is not None:
+        if held is not None and not is_flat(view.points(held)):
             return self._carry(view, goals, held), f"place {held}"
         for goal in goals:
             if not holds(view, goal):
-                return self._pursue(view, goal, modes)
+                return self._pursue(view, goals, goal, modes)
         return retreat(view), "all"
 
-    def _pursue(self, view: View, goal: Predicate, modes: Modes) -> tuple[Command, str]:
+    def _pursue(self, view: View, goals: list[Predicate], goal: Predicate, modes: Modes) -> tuple[Command, str]:
         if goal[0] not in PLACES:
             return articulate(view, goal), " ".join(goal)
         needed = entrance(view, self.problem, goal)
         if needed is not None:
             return articulate(view, needed), " ".join(needed)
         name = goal[1]
-        grasps = self._book.grasps(view, name)
-        return (pick(view, name, grasps, modes) if grasps else retreat(view)), f"pick {name}"
+        grasps = [] if is_flat(view.points(name)) else self._book.grasps(view, name)
+        if grasps:
+            return pick(view, name, grasps, modes), f"pick {name}"
+        return slide(view, name, place_target(view, goal, companions(goals, goal))), f"slide {name}"
 
     def _carry(self, view: View, goals: list[Predicate], name: str) -> Command:
         hand, goal = view.hand, goal_of(goals, name)

@@ -35,6 +35,13 @@ MAX_WIDTH = 0.072
 GROUND = 0.003
 """Fingertips keep this far from what the object stands on."""
 
+_APART = 0.02
+"""Kept grasps are this far from each other, metres: all sides of a rim are among them."""
+_ENDS = 0.021
+"""What a piece that ends beside the pads adds to its skew, before the mean over four edges, metres."""
+_MOST_SKEW = 0.005
+"""Faces that are more askew than this slip out of the pads (a corner, a roof), metres."""
+
 _BIN = 0.003
 _ACROSS = 0.008
 _DEPTH = 0.002
@@ -61,7 +68,7 @@ class Grasp:
 
 
 def search_grasps(points: Array, obstacles: Array, *, keep: int = 24) -> list[Grasp]:
-    """Grasps of an object from above, best first, no two within a centimetre of each other.
+    """Grasps of an object from above, best first, spread over the object.
 
     Args:
         points: ``float64[N, 3]``, the object's surface; the lowest point is what it stands on.
@@ -79,7 +86,7 @@ def search_grasps(points: Array, obstacles: Array, *, keep: int = 24) -> list[Gr
     found.sort(key=lambda grasp: -grasp.score)
     kept: list[Grasp] = []
     for grasp in found:
-        if all(np.linalg.norm(grasp.position - other.position) > 0.01 for other in kept):
+        if all(np.linalg.norm(grasp.position - other.position) > _APART for other in kept):
             kept.append(grasp)
             if len(kept) == keep:
                 break
@@ -137,6 +144,8 @@ def _at_angle(points: Array, obstacles: Array, angle: float) -> Iterator[Grasp]:
                 position = np.array([bins.u[row], v, z])
                 top = float(bins.heights[row, first : last + 1].max())
                 skew = _skew(pads, row, first, last) + _taper(bins, row, z, first, last)
+                if skew > _MOST_SKEW:
+                    continue
                 yield Grasp(
                     position=position @ frame,
                     axis=axis,
@@ -193,7 +202,7 @@ def _pad_window(bins: _Bins, z: float) -> Array:
     """Where the object is between the pads' lower and upper edge: ``bool[rows, size]``."""
     first = max(0, int((z - PAD_BELOW - bins.z_low) / _DEPTH))
     last = max(first + 1, int((z + PAD_ABOVE - bins.z_low) / _DEPTH))
-    return bins.solid[:, :, first:last].any(axis=2)
+    return np.asarray(bins.solid[:, :, first:last].any(axis=2))
 
 
 def _runs(row: Array) -> Iterator[tuple[int, int]]:
@@ -221,7 +230,7 @@ def _skew(pads: Array, row: int, first: int, last: int) -> float:
         if not 0 <= other < len(pads):
             continue
         inside = np.flatnonzero(pads[other, max(0, first - 3) : last + 4])
-        total += 0.006 if not len(inside) else abs(inside[0] - 3) * _BIN + abs(inside[-1] - (last - first + 3)) * _BIN
+        total += _ENDS if not len(inside) else abs(inside[0] - 3) * _BIN + abs(inside[-1] - (last - first + 3)) * _BIN
     return total / 4
 
 

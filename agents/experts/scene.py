@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...envs import Array
+from ...envs.libero.install import import_mujoco
 from .shapes import collides, geom_points
 
 _GRIP_SITE = "gripper0_grip_site"
@@ -96,8 +97,8 @@ class Scene:
     """
 
     def __init__(self, model: Any) -> None:
-        import mujoco
-
+        mujoco = import_mujoco()
+        self.mujoco: Any = mujoco
         self.model = model
         self._data = mujoco.MjData(model)
         kinds = mujoco.mjtObj
@@ -160,12 +161,10 @@ class Scene:
         Args:
             data: the simulation's ``mujoco.MjData``; only its positions and velocities are read.
         """
-        import mujoco
-
         self._data.qpos[:] = data.qpos
         self._data.qvel[:] = data.qvel
-        mujoco.mj_fwdPosition(self.model, self._data)
-        mujoco.mj_fwdVelocity(self.model, self._data)
+        self.mujoco.mj_fwdPosition(self.model, self._data)
+        self.mujoco.mj_fwdVelocity(self.model, self._data)
         return View(self, self._data)
 
 
@@ -184,9 +183,7 @@ class View:
     @functools.cached_property
     def hand(self) -> Hand:
         """The gripper now."""
-        import mujoco
-
-        scene, data = self.scene, self._data
+        scene, data, mujoco = self.scene, self._data, self.scene.mujoco
         velocity = np.zeros(6)
         mujoco.mj_objectVelocity(scene.model, data, mujoco.mjtObj.mjOBJ_SITE, scene.grip_site, velocity, 0)
         first, second = scene.finger_qpos
@@ -231,9 +228,7 @@ class View:
 
     def site(self, name: str) -> Site | None:
         """The site of this name, or None."""
-        import mujoco
-
-        model = self.scene.model
+        model, mujoco = self.scene.model, self.scene.mujoco
         index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, name)
         if index < 0:
             return None
@@ -246,9 +241,7 @@ class View:
 
     def slider(self, body: int) -> Slider | None:
         """The first joint of a body that slides or turns, or None."""
-        import mujoco
-
-        model = self.scene.model
+        model, mujoco = self.scene.model, self.scene.mujoco
         for joint in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
             kind = int(model.jnt_type[joint])
             if kind in (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE):

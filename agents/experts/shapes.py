@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...envs import Array
+from ...envs.libero.install import import_mujoco
 
 SPACING = 0.006
 """Distance of neighbouring surface points, metres: below half a fingertip's width (17 mm)."""
@@ -30,8 +31,7 @@ def geom_points(model: Any, geom: int) -> Array:
     Raises:
         ValueError: the geom is a plane or a height field, which have no bounded surface.
     """
-    import mujoco
-
+    mujoco = import_mujoco()
     kind, size = int(model.geom_type[geom]), np.array(model.geom_size[geom], np.float64)
     types = mujoco.mjtGeom
     if kind == types.mjGEOM_MESH:
