@@ -70,7 +70,7 @@ class OpenVocabulary:
         height, width = image.shape[:2]
         # Grounding DINO reads phrases as one sentence, each ending in a full stop; OWLv2 takes a list.
         text: Any = " ".join(f"{query}." for query in queries) if self._grounding else [queries]
-        inputs = self._processor(images=image, text=text, return_tensors="pt")
+        inputs = self._processor(images=image, text=text, padding=True, truncation=True, return_tensors="pt")
         with torch.inference_mode():
             outputs = self._detector(**inputs)
         options: dict[str, Any] = {"threshold": self._threshold, "target_sizes": [(height, width)]}

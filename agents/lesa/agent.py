@@ -308,7 +308,7 @@ class LesaAgent:
             notes["call"] = {k: v for k, v in self._log.calls[-1].items() if k != "seconds"}
         if self._choice is not None:
             notes["choice"] = self._choice
-        if self._log.called or move is Move.STOP:
+        if (self._log.called and not self.settings.every_frame) or move is Move.STOP:
             goal = self.explorer.goal
             marks = [(float(m.centre[0]), float(m.centre[1])) for m in self.senses.landmarks.of(self._goal.kinds)]
             notes["map"] = draw_map(

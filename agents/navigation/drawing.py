@@ -12,6 +12,7 @@ from .mapping import FloorMap
 from .planning import Plan
 
 _UNKNOWN, _FREE, _BLOCK, _WALL = (200, 200, 205), (250, 250, 250), (120, 120, 130), (60, 60, 70)
+_FRONTIER = (60, 170, 80)
 _PATH, _AGENT, _GOAL, _MARK = (90, 140, 240), (20, 60, 200), (240, 140, 20), (210, 30, 40)
 _SCALE = 2
 
@@ -29,7 +30,7 @@ def draw_map(
         plan: distances over the map.
         floor: the map.
         pose: of the agent (dark blue, its path light blue).
-        goal: what is being walked to (orange).
+        goal: what is being walked to (orange; other frontiers are green).
         marks: candidates (red).
 
     Returns:
@@ -40,7 +41,12 @@ def draw_map(
     picture[floor.occupied()] = _BLOCK
     picture[plan.walls] = _WALL
     picture[floor.path[floor.window]] = _PATH
-    spots = [((pose.x, pose.y), _AGENT), *((mark, _MARK) for mark in marks), *([(goal, _GOAL)] if goal else [])]
+    spots = [
+        *(((frontier.x, frontier.y), _FRONTIER) for frontier in plan.frontiers()),
+        *((mark, _MARK) for mark in marks),
+        *([(goal, _GOAL)] if goal else []),
+        ((pose.x, pose.y), _AGENT),
+    ]
     for point, colour in spots:
         row, column = plan.cell(*point)
         picture[max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2] = colour

@@ -41,9 +41,11 @@ class OraclePath:
         """Forget which viewpoints failed; nothing is drawn, so the seed decides nothing."""
         del seed
         self._tried: set[Viewpoint] = set()
+        self._pulled: set[Viewpoint] = set()
         self._view: Viewpoint | None = None
         self._field: Field | None = None
         self._fixed = False
+        self._heading: float | None = None
 
     def act(self, observation: Observation) -> Decision:
         """One step of the shortest path; at its end face the target, open its container, and stop."""
@@ -57,29 +59,53 @@ class OraclePath:
         return {"agent": "oracle-path", "privileged": True}
 
     def _move(self) -> tuple[Move, str]:
+        if not self._fixed:
+            step = self._walk()
+            if step is not None:
+                return step
+        self._fixed = True
+        return self._look()
+
+    def _walk(self) -> tuple[Move, str] | None:
+        """The next step of the path, or None where no stride leads nearer."""
+        rooms = self._rooms
+        x, y, yaw, _ = rooms.pose
+        view, field = self._goal()
+        if math.hypot(view.x - x, view.y - y) <= _ARRIVED:
+            return None
+        if self._heading is None:
+            # Kept until the stride is made: two headings that lead equally near would be turned between for ever.
+            self._heading = min((yaw + k * TURN for k in range(12)), key=lambda angle: self._reached(field, angle))
+        if self._reached(field, self._heading) >= field[rooms.floor.cell(x, y)] - 0.02:
+            return None
+        item = rooms.house.by_id[rooms.scenario.target]
+        here = rooms.house.room_at(x, y)
+        arrived = here is not None and here.index == item.room
+        why = f"Move to the {item.kind if arrived else rooms.house.rooms[item.room].name}"
+        turn = wrap(self._heading - yaw)
+        if abs(turn) > TURN / 2:
+            return (Move.LEFT if turn > 0 else Move.RIGHT), why
+        self._heading = None
+        return Move.FORWARD, why
+
+    def _look(self) -> tuple[Move, str]:
+        """At the viewpoint: face the target, open what hides it, and stop where it is seen."""
         rooms, scenario = self._rooms, self._rooms.scenario
         item = rooms.house.by_id[scenario.target]
         x, y, yaw, pitch = rooms.pose
-        view, field = self._goal()
-        if not self._fixed and math.hypot(view.x - x, view.y - y) > _ARRIVED:
-            best = min(range(12), key=lambda k: (self._reached(field, wrap(yaw + k * TURN)), min(k, 12 - k)))
-            if self._reached(field, wrap(yaw + best * TURN)) < field[rooms.floor.cell(x, y)] - 0.02:
-                room = rooms.house.rooms[item.room].name
-                here = rooms.house.room_at(x, y)
-                target = f"the {item.kind}" if here is not None and here.name == room else f"the {room}"
-                return (Move.FORWARD if best == 0 else Move.LEFT if best <= 6 else Move.RIGHT), f"Move to {target}"
-        self._fixed = True
         turn = wrap(math.atan2(item.y - y, item.x - x) - yaw)
         if abs(turn) > TURN * 0.55:
             return (Move.LEFT if turn > 0 else Move.RIGHT), f"Turn to the {item.kind}"
-        if scenario.container is not None and scenario.container not in rooms.opened:
+        view, _ = self._goal()
+        if scenario.container is not None and scenario.container not in rooms.opened and view not in self._pulled:
+            self._pulled.add(view)
             return Move.OPEN, f"Open the {rooms.house.by_id[scenario.container].kind}"
         if (rooms.instances == scenario.target).mean() >= MIN_VISIBLE:
             return Move.STOP, f"Stop at the {item.kind}"
         if abs(view.pitch - pitch) > 0.1:
             return (Move.UP if view.pitch > pitch else Move.DOWN), f"Look at the {item.kind}"
         self._tried.add(view)
-        self._view = None
+        self._view = self._heading = None
         self._fixed = False
         return Move.LEFT, "Turn to another place to look from"
 

