@@ -105,10 +105,14 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
     def arm(self) -> None:
         """An operator's word that the arm may move: live data is required, and nothing old is carried over.
 
+        An arm that is armed already stays as it is.
+
         Raises:
             WorldError: the bridge is away, or data does not come in time; the arm stays held.
         """
         self._open()
+        if self.hold is None:
+            return
         self.link.restart_streams()
         for stream in (self.link.joints, *self.link.cameras.values()):
             if stream.wait(max(stream.max_age, 1.0)) is None:
@@ -249,7 +253,9 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         # A simulated arm jumps home; that jump is no fault.
         self._resetting = True
         try:
-            self.link.client.call_service(service, type_name("std_srvs/Trigger", self.robot.ros, "srv"), {}, timeout=10)
+            self.link.client.call_service(
+                service, type_name("std_srvs/Trigger", self.robot.ros, "srv"), {}, timeout=self._timeout
+            )
             self.link.restart_streams()
             for stream in (self.link.joints, *self.link.cameras.values()):
                 if stream.wait(self._timeout) is None:
@@ -331,10 +337,14 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
 
     def _watch(self) -> None:
         while not self._closing.wait(_WATCH_SECONDS):
-            if self.latch.current is None and not self._resetting:
+            if self.latch.current is not None or self._resetting:
+                continue
+            try:
                 problem = self._problem(time.monotonic())
-                if problem is not None:
-                    self.latch.hold(*problem)
+            except Exception as error:  # noqa: BLE001  # a watchdog that died would watch nothing, silently
+                problem = "data", f"the watchdog failed: {type(error).__name__}: {error}"
+            if problem is not None:
+                self.latch.hold(*problem)
 
     def _problem(self, now: float) -> tuple[HoldKind, str] | None:
         lost = self.link.problem(now)

@@ -39,7 +39,8 @@ class Faults:
     Attributes:
         joint_states: ``silent`` sends none; ``stuck`` repeats the last one; ``reordered`` sends every second one out of
             order; ``nan`` puts NaN into a position; ``names`` leaves a joint out.
-        images: ``silent``; ``stuck``; ``broken`` sends bytes that are no image; ``huge`` sends 12 MB.
+        images: ``silent``; ``stuck``; ``broken`` sends bytes that are no image; ``huge`` sends 12 MB
+            every tenth time.
         clock: seconds added to every stamp, for stale, future and jumping clocks.
         motion: ``frozen`` ignores commands while states keep coming.
     """
@@ -71,16 +72,16 @@ class SimNode:
     """
 
     def __init__(self, options: Options) -> None:
-        self._rclpy = _ros("rclpy")
-        sensor, trajectory = _ros("sensor_msgs.msg"), _ros("trajectory_msgs.msg")
-        standard, services = _ros("std_msgs.msg"), _ros("std_srvs.srv")
+        self._rclpy = ros("rclpy")
+        sensor, trajectory = ros("sensor_msgs.msg"), ros("trajectory_msgs.msg")
+        standard, services = ros("std_msgs.msg"), ros("std_srvs.srv")
         self._joint_state, self._image = sensor.JointState, sensor.CompressedImage
         self._rclpy.init()
         self.arm, self.faults = SimulatedArm(), Faults()
         self._options = options
         self._journal: IO[str] | None = None if options.journal is None else options.journal.open("a", buffering=1)
         self._node = self._rclpy.create_node("sim_panda")
-        newest = _ros("rclpy.qos").QoSProfile(depth=1)
+        newest = ros("rclpy.qos").QoSProfile(depth=1)
         self._states = self._node.create_publisher(sensor.JointState, "/joint_states", newest)
         self._images = self._node.create_publisher(sensor.CompressedImage, "/camera/front/compressed", newest)
         self._node.create_subscription(trajectory.JointTrajectory, _TRAJECTORY, self._on_trajectory, 10)
@@ -90,7 +91,7 @@ class SimNode:
         self._node.create_service(services.Trigger, "/reset", self._on_reset)
         self._last_state: Any = None
         self._last_image: Any = None
-        self._sent = 0
+        self._sent, self._filmed = 0, 0
 
     def run(self) -> None:
         """Simulate and answer until interrupted."""
@@ -188,8 +189,13 @@ class SimNode:
             renderer.update_scene(data, "front")
             encoded = io.BytesIO()
             Image.fromarray(renderer.render()).save(encoded, "JPEG", quality=90)
-            data_sent = {"broken": b"not an image", "huge": bytes(12_000_000)}.get(fault, encoded.getvalue())
-            message.data = array.array("B", data_sent)  # bytes would be checked one by one
+            self._filmed += 1
+            content = encoded.getvalue()
+            if fault == "broken":
+                content = b"not an image"
+            elif fault == "huge" and self._filmed % 10 == 0:
+                content = bytes(12_000_000)
+            message.data = array.array("B", content)  # bytes would be checked one by one
             if fault == "stuck" and self._last_image is not None:
                 message = self._last_image
             self._last_image = message
@@ -199,7 +205,8 @@ class SimNode:
             time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _ros(name: str) -> Any:
+def ros(name: str) -> Any:
+    """A ROS Python module, or the error that says how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -252,7 +252,7 @@ def test_the_operator_can_hold_and_the_controller_is_told(arm_env: RosArmEnv, br
     arm_env.arm()
     arm_env.step(move())
     arm_env.hold_now()
-    until(lambda: bridge.published(COMMANDS)[-1]["points"] == [], "an empty trajectory")
+    until(lambda: [m for m in bridge.published(COMMANDS) if m["points"] == []], "an empty trajectory")
     with pytest.raises(ArmHeld, match="operator"):
         arm_env.step(move())
 
@@ -331,3 +331,19 @@ def test_step_before_reset_is_refused(patient_panda: Robot) -> None:
     env = RosArmEnv(patient_panda, "ws://127.0.0.1:1")
     with pytest.raises(ContractError, match="before reset"):
         env.step(move())
+
+
+def test_arming_twice_changes_nothing_and_a_failing_watchdog_holds(arm_env: RosArmEnv, monkeypatch, until) -> None:
+    arm_env.reset(seed=0)
+    arm_env.arm()
+    arm_env.step(move())
+    arm_env.arm()
+    arm_env.step(move())
+
+    def fail(_: float) -> None:
+        raise ZeroDivisionError("a mistake in a check")
+
+    monkeypatch.setattr(arm_env, "_problem", fail)
+    until(lambda: arm_env.hold, "held")
+    assert arm_env.hold is not None
+    assert "watchdog failed" in arm_env.hold.reason
