@@ -49,6 +49,7 @@ _SYNONYMS = {
 _FACED = ("desk", "cabinet", "counter", "tv stand", "bookshelf", "bench", "sofa", "washing machine", "stove")
 """Furniture that everybody faces from the same side, so that "from the left" has one meaning."""
 _NAMES = (*OBJECTS, *FURNITURE)
+_LONGER = {word: tuple(name for name in _NAMES if word in name.split()) for word in _SYNONYMS}
 _IDLE_WORDS = (
     "a an and am are at be been but by can could do for from get give go had has have he her here i in is it its "
     "just let like me my need not of on or our out please put she so some something take that the their them there "
@@ -149,7 +150,7 @@ def _normal(expression: str) -> str:
     text = " ".join(re.findall(r"[a-z]+", expression.lower()))
     for word, meaning in _SYNONYMS.items():
         # "lamp" means the table lamp, except in "floor lamp".
-        if not any(word in name.split() and name in text for name in _NAMES):
+        if not any(name in text for name in _LONGER[word]):
             text = re.sub(rf"\b{word}\b", meaning, text)
     return text
 

@@ -64,7 +64,7 @@ def grounding_dino(folder: Path) -> Path:
     (folder / "vocab.txt").write_text("\n".join(words))
     tokenizer = BertTokenizer(str(folder / "vocab.txt"))
     backbone = SwinConfig(
-        embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 1, 1], window_size=2, image_size=64, patch_size=4,
+        embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 1, 1], window_size=2, image_size=128, patch_size=4,
         out_features=["stage2", "stage3", "stage4"],
     )  # fmt: skip
     text = {
@@ -78,7 +78,7 @@ def grounding_dino(folder: Path) -> Path:
         max_text_len=64, fusion_dropout=0.0, text_enhancer_dropout=0.0,
     )  # fmt: skip
     GroundingDinoForObjectDetection(config).save_pretrained(folder)
-    images = GroundingDinoImageProcessor(size={"height": 64, "width": 64})
+    images = GroundingDinoImageProcessor(size={"height": 128, "width": 128})
     GroundingDinoProcessor(image_processor=images, tokenizer=tokenizer).save_pretrained(folder)
     return folder
 
