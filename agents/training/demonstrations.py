@@ -103,7 +103,7 @@ def read_demonstration(path: Path) -> Demonstration:
             label=tensors["label"],
             executed=tensors["executed"],
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:
         raise RecordError(f"{path} is no demonstration, or is truncated: {type(error).__name__}: {error}.") from error
     for name in (STATE, "label", "executed"):
         if not np.isfinite(tensors[name]).all():
@@ -142,9 +142,12 @@ def _map(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     """The metadata and the tensors of a safetensors file, each a view of the mapped file.
 
     The library's own numpy reader copies; the format is a length, a JSON header and the bytes
-    (https://huggingface.co/docs/safetensors).
+    (https://huggingface.co/docs/safetensors).  Torch maps the file, because Python's own mapping keeps it open, and a
+    process may not hold thousands of open files.
     """
-    raw = np.memmap(path, np.uint8, "r")
+    import torch
+
+    raw: Array = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8).numpy()
     size = int(raw[:8].view(np.uint64)[0])
     header = json.loads(bytes(raw[8 : 8 + size]))
     meta = json.loads(header.pop("__metadata__")[_META])

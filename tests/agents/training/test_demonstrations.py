@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,20 @@ def test_a_demonstration_survives_the_disk(invented, save, tmp_path: Path) -> No
         np.testing.assert_array_equal(getattr(read, name), getattr(made, name))
     for camera, frames in made.images.items():
         np.testing.assert_array_equal(read.images[camera], frames)
-        assert isinstance(read.images[camera], np.memmap), "pixels must stay on the disk until they are used"
+
+
+def test_pixels_stay_on_the_disk_and_no_file_stays_open(invented, save, tmp_path: Path) -> None:
+    paths = [save(tmp_path, invented(seed, length=9)) for seed in range(60)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    open_now = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_now + 20, hard))
+    try:
+        read = [read_demonstration(path) for path in paths]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len({demonstration.episode for demonstration in read}) == 60
+    mapped = Path("/proc/self/maps").read_text()
+    assert all(str(path) in mapped for path in paths)
 
 
 def test_our_reader_and_the_library_agree(invented, save, tmp_path: Path) -> None:
