@@ -120,6 +120,11 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
         "build_expert",
         "a privileged scripted expert: reads the simulator, not the cameras",
     ),
+    "ros-expert": (
+        ".policies.ros_expert",
+        "build_ros_expert",
+        "ros-expert:TASK, the privileged expert for a LIBERO scene behind a bridge",
+    ),
     "wave": (".policies.wave", "build_wave", "circles with the end effector, to try an arm over ROS"),
     "bundled": (
         ".policies.bundled",

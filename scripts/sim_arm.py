@@ -21,13 +21,15 @@ class SimArmArgs:
     """ROS_DOMAIN_ID; nodes of other domains do not see the arm."""
     camera_hz: float = 20.0
     """Images per second; 0 for none."""
+    libero: str | None = None
+    """Put a LIBERO task behind the bridge, such as libero_object/0, and judge its success."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run until interrupted."""
     args = tyro.cli(SimArmArgs, prog="thinktwice sim-arm", args=list(arguments))
     try:
-        run_simulated_arm(port=args.port, domain=args.domain, camera_hz=args.camera_hz)
+        run_simulated_arm(port=args.port, domain=args.domain, camera_hz=args.camera_hz, libero=args.libero)
     except KeyboardInterrupt:
         sys.stdout.write("\nstopped\n")
     return 0

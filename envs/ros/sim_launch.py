@@ -21,6 +21,7 @@ class SimProcess:
         domain: ``ROS_DOMAIN_ID``.
         camera_hz: images per second; 0 for none.
         journal: where it writes what it received and how it moved; see `sim_node`.
+        libero: put this LIBERO task behind the bridge instead of the Panda; see `libero_node`.
         log: where its output goes; None for this process's own.
 
     Raises:
@@ -28,14 +29,23 @@ class SimProcess:
     """
 
     def __init__(
-        self, *, domain: int, camera_hz: float = 20.0, journal: Path | None = None, log: Path | None = None
+        self,
+        *,
+        domain: int,
+        camera_hz: float = 20.0,
+        journal: Path | None = None,
+        libero: str | None = None,
+        log: Path | None = None,
     ) -> None:
         if importlib.util.find_spec("rclpy") is None:
             raise MissingDependency("rclpy", purpose="the simulated arm", install=INSTALL)
         options = ["--camera-hz", str(camera_hz)]
         if journal is not None:
             options += ["--journal", str(journal)]
-        self._command = [sys.executable, "-m", "thinktwice.envs.ros.sim_node", *options]
+        module = "sim_node"
+        if libero is not None:
+            module, options = "libero_node", ["--task", libero]
+        self._command = [sys.executable, "-m", f"thinktwice.envs.ros.{module}", *options]
         self._domain, self._log = domain, log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -74,26 +84,27 @@ class SimProcess:
         self._process = None
 
 
-def run_simulated_arm(*, port: int, domain: int, camera_hz: float, announce: bool = True) -> None:
+def run_simulated_arm(*, port: int, domain: int, camera_hz: float, libero: str | None = None) -> None:
     """Run node and server until interrupted.
 
     Args:
         port: of the server, on loopback.
         domain: ``ROS_DOMAIN_ID``.
         camera_hz: images per second.
-        announce: print where to connect.
+        libero: a LIBERO task instead of the Panda alone.
 
     Raises:
         WorldError: the node or the server ended by itself.
     """
-    with SimProcess(domain=domain, camera_hz=camera_hz) as arm, BridgeServer(port=port, domain=domain) as server:
-        if announce:
-            sys.stdout.write(
-                f"A simulated Panda moves behind {server.url} (ROS_DOMAIN_ID {domain}). Press Ctrl-C to stop.\n"
-                f"In another terminal: thinktwice deploy --robot panda_sim --bridge {server.url} --agent reflex "
-                "--policy wave\n"
-            )
-            sys.stdout.flush()
+    robot, policy = ("panda_sim", "wave") if libero is None else ("libero_sim", f"ros-expert:{libero}")
+    node = SimProcess(domain=domain, camera_hz=camera_hz, libero=libero)
+    with node as arm, BridgeServer(port=port, domain=domain) as server:
+        sys.stdout.write(
+            f"A simulated Panda moves behind {server.url} (ROS_DOMAIN_ID {domain}). Press Ctrl-C to stop.\n"
+            f"In another terminal: thinktwice deploy --robot {robot} --bridge {server.url} --agent reflex "
+            f"--policy {policy}\n"
+        )
+        sys.stdout.flush()
         while True:
             try:
                 status = arm.process.wait(timeout=1)

@@ -57,7 +57,7 @@ def driven(peers, robot: Robot, **options: object) -> Iterator[RosArmEnv]:
 def drive(env: RosArmEnv) -> None:
     with contextlib.suppress(ArmHeld):
         for index in range(100_000):
-            env.step(MOVE * 0.4 * np.sin(index / 10))
+            env.step(MOVE * 0.4 * np.sin(index / 30))
 
 
 def held_still(peers, env: RosArmEnv, until: Callable[..., None]) -> str:

@@ -1,0 +1,159 @@
+"""A LIBERO scene behind ROS 2: ``python -m thinktwice.envs.ros.libero_node --task libero_object/0``.
+
+The arm takes twists, as MoveIt Servo does: each fresh one is one control step of LIBERO's operational-space controller,
+and without one nothing moves: the simulation stands.  ``/sim/episode`` (a ``std_msgs/String`` with JSON such as
+``{"init_state": 3, "seed": 3}``) says which episode the next ``/reset`` begins.  ``/sim/state`` is MuJoCo's whole
+state, for privileged experts; ``/sim/success`` judges.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import queue
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from ..chunks import Array
+from ..libero.conventions import CONTROL_HZ, POSITION_SCALE, ROTATION_SCALE
+from ..libero.env import LiberoEnv
+from ..libero.install import import_mujoco
+from .sim_node import ros
+
+_STALE_SECONDS = 0.2
+"""A twist that is older is not executed."""
+_ARM = tuple(f"robot0_joint{index}" for index in range(1, 8))
+_FINGERS = ("gripper0_finger_joint1", "gripper0_finger_joint2")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the LIBERO scene's node."""
+
+    task: str = "libero_object/0"
+    """LIBERO's task: suite and number."""
+
+
+class LiberoNode:
+    """The node.  The simulator belongs to the main thread; ROS callbacks only put work into its queue.
+
+    Args:
+        options: see `Options`.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._env = LiberoEnv(options.task, cameras=())
+        self._env.reset(seed=0, options={"init_state": 0})
+        self._rclpy = ros("rclpy")
+        sensor, standard = ros("sensor_msgs.msg"), ros("std_msgs.msg")
+        geometry, services = ros("geometry_msgs.msg"), ros("std_srvs.srv")
+        self._rclpy.init()
+        self._messages: dict[str, Any] = {
+            "joints": sensor.JointState,
+            "state": standard.Float64MultiArray,
+            "success": standard.Bool,
+        }
+        node = self._node = self._rclpy.create_node("libero_panda")
+        newest = ros("rclpy.qos").QoSProfile(depth=1)
+        self._publishers = {
+            "joints": node.create_publisher(sensor.JointState, "/joint_states", newest),
+            "state": node.create_publisher(standard.Float64MultiArray, "/sim/state", newest),
+            "success": node.create_publisher(standard.Bool, "/sim/success", newest),
+        }
+        node.create_subscription(geometry.TwistStamped, "/servo_node/delta_twist_cmds", self._on_twist, newest)
+        node.create_subscription(standard.Float64, "/gripper/command", self._on_gripper, newest)
+        node.create_subscription(standard.String, "/sim/episode", self._on_episode, newest)
+        node.create_service(services.Trigger, "/reset", self._on_reset)
+        node.create_service(services.SetBool, "/estop", self._on_estop)
+        self._work: queue.Queue[Any] = queue.Queue()
+        self._twist: tuple[float, Array] | None = None
+        self._named: dict[str, int] = {"init_state": 0, "seed": 0}
+        self._episode = self._named
+        self._gripper, self._stopped = -1.0, False
+
+    def run(self) -> None:
+        """Simulate and answer until interrupted."""
+        threading.Thread(target=self._rclpy.spin, args=(self._node,), daemon=True).start()
+        with contextlib.suppress(KeyboardInterrupt):
+            while self._rclpy.ok():
+                with contextlib.suppress(queue.Empty):
+                    self._work.get(timeout=1 / CONTROL_HZ / 5)()
+                self._step()
+                self._publish()
+
+    def _on_twist(self, message: Any) -> None:
+        stamp = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
+        linear, angular = message.twist.linear, message.twist.angular
+        speeds = np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
+        # Only the newest waits: a queue would execute what was decided on a state that is long gone.
+        self._twist = stamp, speeds
+
+    def _step(self) -> None:
+        newest, self._twist = self._twist, None
+        if newest is None or self._stopped:
+            return
+        stamp, speeds = newest
+        if time.time() - stamp > _STALE_SECONDS or not speeds.any() or not np.isfinite(speeds).all():
+            return
+        deltas = speeds / (np.repeat([POSITION_SCALE, ROTATION_SCALE], 3) * CONTROL_HZ)
+        self._env.step_blind(np.array([*deltas, self._gripper], np.float32))
+
+    def _on_gripper(self, message: Any) -> None:
+        self._gripper = float(np.clip(message.data, -1.0, 1.0))
+
+    def _on_episode(self, message: Any) -> None:
+        self._named = {key: int(value) for key, value in json.loads(message.data).items()}
+
+    def _on_estop(self, request: Any, response: Any) -> Any:
+        self._stopped = bool(request.data)
+        response.success = True
+        return response
+
+    def _on_reset(self, _: Any, response: Any) -> Any:
+        done = threading.Event()
+
+        def begin() -> None:
+            self._episode = self._named
+            self._env.reset(seed=self._episode["seed"], options={"init_state": self._episode["init_state"]})
+            self._gripper, self._stopped, self._twist = -1.0, False, None
+            done.set()
+
+        self._work.put(begin)
+        response.success, response.message = done.wait(60), json.dumps(self._episode)
+        return response
+
+    def _publish(self) -> None:
+        model, data = self._env.model, self._env.data
+        now = time.time()
+        joints = self._messages["joints"]()
+        joints.header.stamp.sec, joints.header.stamp.nanosec = math.floor(now), int(now % 1.0 * 1e9)
+        joints.name = [*_ARM, *_FINGERS]
+        joints.position = [float(data.joint(name).qpos[0]) for name in joints.name]
+        joints.velocity = [float(data.joint(name).qvel[0]) for name in joints.name]
+        mujoco = import_mujoco()
+        integration = np.empty(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION))
+        mujoco.mj_getState(model, data, integration, mujoco.mjtState.mjSTATE_INTEGRATION)
+        state, success = self._messages["state"](), self._messages["success"]()
+        state.data = [float(self._episode["init_state"]), float(self._episode["seed"]), *integration.tolist()]
+        success.data = bool(self._env.check_success())
+        for name, message in (("joints", joints), ("state", state), ("success", success)):
+            self._publishers[name].publish(message)
+
+
+def main() -> None:
+    """Run the node with options from the command line."""
+    import tyro
+
+    LiberoNode(tyro.cli(Options, prog="python -m thinktwice.envs.ros.libero_node")).run()
+    # ROS threads of native code outlive Python's own shutdown and may crash in it.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
