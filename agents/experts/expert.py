@@ -17,7 +17,7 @@ from .place import place, retreat
 from .predicates import holds
 from .scene import Scene, View
 from .slide import is_flat, slide
-from .targets import place_target, put_down_target
+from .targets import TIGHT, place_target, place_tolerance, put_down_target
 
 _OPENING = 0.01
 """Fingers that open faster than this go on opening, metres per second."""
@@ -67,7 +67,7 @@ class LiberoExpert:
     def _decide(self, view: View, modes: Modes) -> tuple[Command, str]:
         goals = order_goals(self.problem, modes)
         held = view.held
-        if held is not None and not is_flat(view.points(held)):
+        if held is not None and not is_flat(view.points(held), view.rotation(held)):
             return self._carry(view, goals, held), f"place {held}"
         for goal in goals:
             if not holds(view, goal):
@@ -81,7 +81,7 @@ class LiberoExpert:
         if needed is not None:
             return articulate(view, needed), " ".join(needed)
         name = goal[1]
-        grasps = [] if is_flat(view.points(name)) else self._book.grasps(view, name)
+        grasps = [] if is_flat(view.points(name), view.rotation(name)) else self._book.grasps(view, name)
         if grasps:
             return pick(view, name, grasps, modes), f"pick {name}"
         return slide(view, name, place_target(view, goal, companions(goals, goal))), f"slide {name}"
@@ -94,6 +94,8 @@ class LiberoExpert:
         if hand.width_rate < -_SETTLED:
             return Command(position=hand.position, rotation=rotation, grip=CLOSE, phase="close")
         if goal is None or entrance(view, self.problem, goal) is not None:
-            return place(view, name, put_down_target(view, name), satisfied=False)
+            target = put_down_target(view, name)
+            return place(view, name, target, satisfied=False, tolerance=TIGHT)
         target = place_target(view, goal, companions(goals, goal))
-        return place(view, name, target, satisfied=holds(view, goal))
+        satisfied, tolerance = holds(view, goal), place_tolerance(view, goal)
+        return place(view, name, target, satisfied=satisfied, tolerance=tolerance)

@@ -8,15 +8,15 @@ from ...envs import Array
 from .motion import CLOSE, OPEN, Command, cross_over, level
 from .scene import View
 
-_OVER = 0.02
-"""The object is lowered when it is this near to above its place, metres."""
+_FUNNEL = 0.008
+"""The object comes down fully when its error is this much below the tolerance, metres."""
 _PRESS = 0.005
 """The object is sent this far below its place, metres."""
 _LOWERING = 0.5
 """Limit of the action while lowering: contact should be gentle."""
 
 
-def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: float = 0.02) -> Command:
+def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: float) -> Command:
     """One step of carrying the held object: lift, cross, lower, let go.
 
     Args:
@@ -38,11 +38,11 @@ def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: f
     there = satisfied or error < tolerance
     if there and (lowest < target[2] + 0.003 or view.rests(name)):
         return Command(position=down, rotation=rotation, grip=OPEN, phase="release")
-    if error > _OVER and not satisfied:
+    if error > tolerance and not satisfied:
         clear = float(hand.position[2]) - min(lowest, float(hand.position[2]) - 0.01)
         position = cross_over(view, goal, clear=clear, excluded=(name,))
         return Command(position=position, rotation=rotation, grip=CLOSE, phase="carry")
-    rise = 0.0 if satisfied else max(0.0, error - 0.012) * 4
+    rise = 0.0 if satisfied else max(0.0, error - tolerance + _FUNNEL) * 4
     position = down + np.array([0.0, 0.0, rise])
     return Command(position=position, rotation=rotation, grip=CLOSE, phase="lower", speed=_LOWERING)
 

@@ -11,19 +11,20 @@ from .scene import View
 from .touch import drag
 
 _LOW = 0.025
-"""Nothing flat is higher than this, metres."""
+"""Nothing flat is thicker than this, metres."""
 _INSIDE = 0.65
 """The fingertips press on the leading part of the object, at this share of its half size."""
 
 
-def is_flat(points: Array) -> bool:
-    """Whether something is so low and wide that fingers from above cannot close on it.
+def is_flat(points: Array, rotation: Array) -> bool:
+    """Whether something is so thin and wide that fingers from above cannot close on it, however it lies now.
 
     Args:
         points: ``float64[N, 3]``, its surface.
+        rotation: ``float64[3, 3]``, its own.
     """
-    size = np.ptp(points, axis=0)
-    return bool(size[2] < _LOW and size[:2].min() > MAX_WIDTH)
+    thin, middle, _ = np.sort(np.ptp(points @ rotation, axis=0))
+    return bool(thin < _LOW and middle > MAX_WIDTH)
 
 
 def slide(view: View, name: str, target: Array) -> Command:

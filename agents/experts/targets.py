@@ -8,6 +8,8 @@ from ...envs import Array
 from ...envs.libero.problem import Predicate
 from .scene import View, height_along
 
+TIGHT, _ROOMY = 0.02, 0.035
+"""Bounds of the tolerance: LIBERO's ``on`` an object allows 0.03, metres."""
 _GAP = 0.006
 """Objects that share a region stand this far apart, metres."""
 
@@ -36,6 +38,15 @@ def place_target(view: View, goal: Predicate, companions: list[str]) -> Array:
             middle[along] += share * (float(np.ptp(view.points(name)[:, along])) + _GAP)
     floor = float(site.position[2]) if site is not None and not len(points) else -np.inf
     return np.array([*middle, _floor_height(points, middle, floor, goal=goal, view=view)])
+
+
+def place_tolerance(view: View, goal: Predicate) -> float:
+    """How far from its target an object may be let go, metres: more in a roomy region than on a plate."""
+    site = view.site(goal[2])
+    if site is None or goal[2] in view.scene.roots:
+        return TIGHT
+    half = np.abs(site.rotation @ site.size)[:2]
+    return float(np.clip(half.min() - 0.02, TIGHT, _ROOMY))
 
 
 def put_down_target(view: View, name: str) -> Array:

@@ -60,8 +60,9 @@ def test_heights_are_taken_along_the_way_only() -> None:
     assert height_along(points[1:], start, end, radius=0.1) == -np.inf
 
 
-def test_plates_are_flat_and_boxes_are_not() -> None:
+def test_plates_are_flat_however_they_lie_and_boxes_are_not() -> None:
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
-    assert is_flat(corners * [0.07, 0.07, 0.01])
-    assert not is_flat(corners * [0.04, 0.02, 0.01])
-    assert not is_flat(corners * [0.07, 0.07, 0.03])
+    for rotation in (np.eye(3), Rotation.from_rotvec([0.7, 0.2, 0.1]).as_matrix()):
+        assert is_flat(corners * [0.07, 0.07, 0.01] @ rotation.T, rotation)
+        assert not is_flat(corners * [0.04, 0.02, 0.01] @ rotation.T, rotation)
+        assert not is_flat(corners * [0.07, 0.07, 0.03] @ rotation.T, rotation)
