@@ -209,6 +209,9 @@ class LesaAgent:
     def _explore(self) -> Move | Event:
         if self._pick():
             return Event.CANDIDATE
+        if self.explorer.linger:
+            self._why = "look inside"
+            return self.explorer.linger.pop(0)
         distant = [
             m
             for m in self._candidates()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from ...envs.rooms.actions import Move
 from ...envs.rooms.furniture import FURNITURE
 from ...perception.reasoner import Option
 from ..navigation.geometry import Pose
@@ -15,8 +16,8 @@ from .landmarks import Landmark, Landmarks
 _DEAD_ENDS = 64
 _SAME = 0.6
 """Metres within which a frontier counts as the one that was chosen or given up before."""
-_CONTAINER_REACH = (0.55, 1.0)
-"""Metres from a container's middle at which to stand before it opens: least and greatest."""
+_BEFORE = 0.45
+"""Metres from a container's front at which to stand while it opens."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,10 +31,16 @@ class Place:
 
 
 class Explorer:
-    """Makes options, and remembers which led nowhere."""
+    """Makes options, and remembers which led nowhere.
+
+    Attributes:
+        goal: what is being walked to.
+        linger: looks that are still owed to a container that was just opened.
+    """
 
     def __init__(self) -> None:
         self.goal: Place | None = None
+        self.linger: list[Move] = []
         self._dead: list[tuple[float, float]] = []
 
     def give_up(self, x: float, y: float) -> None:
@@ -73,14 +80,17 @@ class Explorer:
     def _before(self, container: Landmark, plan: Plan) -> tuple[float, float] | None:
         """Where to stand to open a container."""
         x, y = float(container.centre[0]), float(container.centre[1])
-        deep = float(max(container.high[:2] - container.low[:2])) / 2
-        cell = plan.standpoint(
-            x, y, _CONTAINER_REACH[0] + deep / 2, _CONTAINER_REACH[1] + deep / 2, self._dead_near(x, y)
-        )
-        return None if cell is None else plan.point(cell)
-
-    def _dead_near(self, x: float, y: float) -> list[tuple[float, float]]:
-        return [point for point in self._dead if math.hypot(point[0] - x, point[1] - y) < 2.0]
+        seen = container.view[0] - x, container.view[1] - y
+        # Furniture stands along the axes with its back to a wall, so it was seen from about its front.
+        axes = sorted(((1, 0), (-1, 0), (0, 1), (0, -1)), key=lambda axis: -(axis[0] * seen[0] + axis[1] * seen[1]))
+        for along, across in axes[:2]:
+            edge = int(across != 0)
+            half = float(container.high[edge] - container.low[edge]) / 2 + _BEFORE
+            spot = x + along * half, y + across * half
+            reachable = self.alive(*spot) and math.isfinite(plan.distance_to(*spot))
+            if reachable and plan.clear(spot, (x, y), plan.walls):
+                return spot
+        return None
 
     def still_there(self, places: list[Place]) -> Place | None:
         """The chosen option among the present ones, or None when it is gone: seen through, opened or cut off."""

@@ -57,15 +57,20 @@ def supports_of(landmark: Landmark, landmarks: Landmarks) -> tuple[tuple[str, st
         gap = other.gap(x, y)
         top = kind.extent[2]
         tops = [surface.centre[2] for surface in kind.surfaces if surface.relation == "on"]
-        if gap < 0.12 and any(abs(bottom - height) < 0.14 for height in tops):
-            found.append((gap, "on", other.kind))
+        step = min((abs(bottom - height) for height in tops), default=1.0)
+        if gap < 0.12 and step < 0.14:
+            found.append((gap + step, "on", other.kind))
         elif gap < 0.12 and kind.opens and other.opened and middle < top:
             found.append((gap, "in", other.kind))
         elif bottom < _FLOOR and gap < 0.05 and not kind.opens and top > 0.6:
             found.append((gap, "under", other.kind))
         elif bottom < _FLOOR and gap < 0.45:
             found.append((gap + 0.2, "beside", other.kind))
-    return tuple((relation, kind) for _, relation, kind in sorted(found))
+    # A thing stands on or in one piece of furniture only, even where the boxes of two neighbours touch.
+    best: dict[str, tuple[float, str, str]] = {}
+    for entry in sorted(found):
+        best.setdefault(entry[1] if entry[1] != "beside" else entry[2], entry)
+    return tuple((relation, kind) for _, relation, kind in sorted(best.values()))
 
 
 def place_of(landmark: Landmark, goal: Query, landmarks: Landmarks) -> int:

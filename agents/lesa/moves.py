@@ -55,6 +55,8 @@ def walk(senses: Senses, explorer: Explorer, place: Place) -> tuple[Move, str]:
             return turn, why
         landmark.opened = True
         explorer.goal = None
+        # What it holds must be seen in more than one frame to count, and its lower shelf is out of view.
+        explorer.linger = [Move.DOWN, Move.UP]
         return Move.OPEN, why
     path = senses.plan.path(place.x, place.y)
     if arrived or len(path) < 2:

@@ -25,9 +25,9 @@ SUCCESS_RADIUS = 0.5
 """Geodesic metres from a verified viewpoint within which a stop counts."""
 VIEW_DISTANCE = 1.4
 _NEAREST = 0.45
-_LATTICE = 4
-"""Cells between the poses that are tried as viewpoints: 0.2 m."""
-_TRIES = 24
+_LATTICE = 6
+"""Cells between the poses that are tried as viewpoints: 0.3 m, well within the success radius."""
+_TRIES = 48
 
 type Look = Callable[[float, float, float, float], Frame]
 """(x, y, yaw, pitch) to a colourless frame of `CHECK_SIZE`, containers as they are now."""
