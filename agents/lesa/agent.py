@@ -19,7 +19,7 @@ from .calls import CallLog
 from .explorer import Explorer, Place
 from .grounding import facts_of
 from .landmarks import Landmark
-from .moves import approach, blocked, inspect, nearest_first, segment, walk
+from .moves import approach, blocked, inspect, nearest_first, reachable, segment, walk
 from .senses import Senses
 from .settings import LesaSettings
 from .states import Event, State, advance
@@ -218,6 +218,8 @@ class LesaAgent:
             if m.id not in self._deferred and m.nearest > NEAR and self._agreement(m) == "unsure"
         ]
         for landmark in nearest_first(self.senses, distant):
+            if not reachable(self.senses, landmark, NEAR * 0.9):
+                continue
             move = inspect(self.senses, landmark, NEAR * 0.9)
             if move is not None:
                 self._why = f"look at the {landmark.kind} from nearer"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ...envs.rooms.actions import Move
@@ -30,6 +31,11 @@ def blocked(senses: Senses) -> bool:
         return False
     senses.stuck = 0
     return True
+
+
+def reachable(senses: Senses, landmark: Landmark, distance: float) -> bool:
+    """Whether a place is known from which a landmark can be looked at."""
+    return senses.plan.standpoint(*spot_of(landmark), 0.6, distance, []) is not None
 
 
 def inspect(senses: Senses, landmark: Landmark, distance: float) -> Move | None:
@@ -75,16 +81,31 @@ def approach(senses: Senses, landmark: Landmark, tried: list[tuple[float, float]
     """
     x, y = spot_of(landmark)
     pose, plan = senses.pose, senses.plan
-    cell = plan.standpoint(x, y, 0.5, STOP_DISTANCE, tried)
-    spot = (pose.x, pose.y) if cell is None else plan.point(cell)
     near = pose.distance(x, y) <= STOP_DISTANCE and plan.clear((pose.x, pose.y), (x, y), plan.walls)
-    if (near and not tried) or pose.distance(*spot) < _ARRIVED:
+    if near and not tried:
+        return Event.ARRIVED
+    cell = plan.standpoint(x, y, 0.5, STOP_DISTANCE, tried)
+    if cell is None:
+        return _towards(senses, x, y, tried)
+    spot = plan.point(cell)
+    if pose.distance(*spot) < _ARRIVED:
         return Event.ARRIVED
     path = plan.path(*spot)
     if len(path) < 2 or blocked(senses):
         tried.append(spot)
         return Event.LOST
     return follow(pose, plan, path)
+
+
+def _towards(senses: Senses, x: float, y: float, tried: list[tuple[float, float]]) -> Move | Event:
+    """What was seen from afar may stand where no way is known yet: explore in its direction."""
+    pose, plan = senses.pose, senses.plan
+    ways = [f for f in plan.frontiers() if pose.distance(f.x, f.y) > _ARRIVED]
+    if not ways or blocked(senses):
+        tried.append((pose.x, pose.y))
+        return Event.LOST
+    best = min(ways, key=lambda f: f.distance + 2 * math.hypot(f.x - x, f.y - y))
+    return follow(pose, plan, plan.path(best.x, best.y))
 
 
 def segment(senses: Senses, landmark: Landmark, tried: list[tuple[float, float]]) -> Move | Event:
