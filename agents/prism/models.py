@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 
-from ...errors import UsageError
+from ...errors import ConfigError, UsageError
 from ...perception.llm import CachedChat, ChatModel, Perceiver, PromptedPerceiver
 from ...perception.llm.cache import CacheMode
 from ...perception.scene_vlm import SceneVlmOptions
@@ -32,6 +33,10 @@ class ModelOptions:
     """Tries of a request after the first, with growing waits."""
     llm_concurrency: int = 4
     """Requests at once from one worker."""
+    llm_max_tokens: int = 384
+    """The longest answer of the language model."""
+    llm_extra: str = "{}"
+    """Further fields of every request as JSON, such as '{"chat_template_kwargs": {"enable_thinking": false}}'."""
     llm_cache: Path | None = None
     """A folder that remembers completions, so that a run can be repeated offline."""
     llm_cache_mode: CacheMode = "use"
@@ -63,9 +68,20 @@ def chat_model(spec: str, base_url: str | None, options: ModelOptions) -> ChatMo
         timeout=options.llm_timeout,
         retries=options.llm_retries,
         concurrency=options.llm_concurrency,
+        extra=_extra(options.llm_extra),
     )
     model: ChatModel = OpenAIChat(endpoint)
     return model if options.llm_cache is None else CachedChat(model, options.llm_cache, mode=options.llm_cache_mode)
+
+
+def _extra(text: str) -> dict[str, Any]:
+    try:
+        extra = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"--llm-extra must be a JSON object, got {text!r} ({error}).") from error
+    if not isinstance(extra, dict):
+        raise ConfigError(f"--llm-extra must be a JSON object, got {text!r}.")
+    return cast("dict[str, Any]", extra)
 
 
 def build_reasoner(options: ModelOptions, env: gym.Env[Any, Any]) -> Reasoner:
@@ -83,7 +99,7 @@ def build_reasoner(options: ModelOptions, env: gym.Env[Any, Any]) -> Reasoner:
             return RouteReasoner()
         return RuleReasoner()
     model = chat_model(options.llm, options.base_url, options)
-    return PromptedReasoner(model, tries=options.tries, prompts=options.prompts)
+    return PromptedReasoner(model, tries=options.tries, prompts=options.prompts, max_tokens=options.llm_max_tokens)
 
 
 def build_perceiver(

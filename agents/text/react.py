@@ -77,7 +77,8 @@ class PromptedThinker:
             text=situation.feedback,
             choices="\n".join(f"- {choice}" for choice in situation.choices),
         )
-        request = Request(messages=(Message(role="user", text=text),), seed=seed)
+        message = Message(role="user", text=text)
+        request = Request(messages=(message,), max_tokens=self._options.llm_max_tokens, seed=seed)
         found = ask_structured(
             self._model, request, Thought, tries=self._options.tries, check=check, allowed={"action": situation.choices}
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigError, MissingDependency
@@ -26,6 +28,7 @@ class Endpoint:
         timeout: seconds for one try.
         retries: tries after the first; the client waits longer before each, and as long as the server asks.
         concurrency: requests at once from this process; further ones wait.
+        extra: further fields of every request, for what one kind of server understands.
 
     Raises:
         ConfigError: a number that makes no sense, or no model.
@@ -36,6 +39,7 @@ class Endpoint:
     timeout: float = 60.0
     retries: int = 4
     concurrency: int = 4
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
         if not self.model or self.timeout <= 0 or self.retries < 0 or self.concurrency < 1:
@@ -73,8 +77,9 @@ class OpenAIChat:
 
     @property
     def name(self) -> str:
-        """The endpoint's name of the model."""
-        return self._endpoint.model
+        """The endpoint's name of the model, and the further fields, which decide answers too."""
+        extra = self._endpoint.extra
+        return f"{self._endpoint.model} {json.dumps(extra, sort_keys=True)}" if extra else self._endpoint.model
 
     def complete(self, request: Request) -> Completion:
         """See `ChatModel.complete`."""
@@ -91,6 +96,7 @@ class OpenAIChat:
                     max_tokens=request.max_tokens,
                     temperature=request.temperature,
                     seed=request.seed % 2**31,
+                    extra_body=dict(self._endpoint.extra) or None,
                     **extra,
                 )
                 response = raw.parse()

@@ -21,6 +21,7 @@ from .contract import ChatModel, Message, Request
 
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(?P<inside>.*?)\n?\s*```\s*\Z", re.DOTALL)
+_RETRY_TEMPERATURE = 0.5
 _SHOWN = 400
 """Characters of a rejected answer that an error shows."""
 
@@ -83,9 +84,13 @@ def ask_structured[Answer: BaseModel](
     cost = Cost()
     reason = ""
     for attempt in range(1, tries + 1):
-        # A try with the same content would be answered from a cache, or by a deterministic sampler, as before.
+        # A try with the same seed, or a greedy one, would be answered as before.
         asked = dataclasses.replace(
-            request, messages=messages, schema=_narrowed(schema, allowed or {}), seed=request.seed + attempt - 1
+            request,
+            messages=messages,
+            schema=_narrowed(schema, allowed or {}),
+            seed=request.seed + attempt - 1,
+            temperature=request.temperature if attempt == 1 else max(request.temperature, _RETRY_TEMPERATURE),
         )
         completion = model.complete(asked)
         cost = cost + completion.cost("llm")
