@@ -40,7 +40,7 @@ class Faults:
         joint_states: ``silent`` sends none; ``stuck`` repeats the last one; ``reordered`` sends every second one out of
             order; ``nan`` puts NaN into a position; ``names`` leaves a joint out.
         images: ``silent``; ``stuck``; ``broken`` sends bytes that are no image; ``huge`` sends 12 MB
-            every tenth time.
+            instead of every tenth, and no other.
         clock: seconds added to every stamp, for stale, future and jumping clocks.
         motion: ``frozen`` ignores commands while states keep coming.
     """
@@ -193,13 +193,14 @@ class SimNode:
             content = encoded.getvalue()
             if fault == "broken":
                 content = b"not an image"
-            elif fault == "huge" and self._filmed % 10 == 0:
+            elif fault == "huge":
                 content = bytes(12_000_000)
             message.data = array.array("B", content)  # bytes would be checked one by one
             if fault == "stuck" and self._last_image is not None:
                 message = self._last_image
             self._last_image = message
-            if fault != "silent":
+            skipped = fault == "silent" or (fault == "huge" and self._filmed % 10 != 0)
+            if not skipped:
                 self._images.publish(message)
             due = max(due + 1 / self._options.camera_hz, time.monotonic() - 1 / self._options.camera_hz)
             time.sleep(max(0.0, due - time.monotonic()))

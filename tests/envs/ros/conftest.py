@@ -50,6 +50,7 @@ def patient_panda() -> Robot:
     """The shipped Panda with staleness limits that a loaded two-core machine keeps, and no wait for images."""
     data = load_robot("panda_sim").model_dump(mode="json")
     data["joint_states"]["max_age_ms"] = 1500
+    data["joints"]["acceleration"], data["joints"]["jerk"] = [100.0] * 7, None
     data["cameras"] = {}
     return parse_robot(data)
 
