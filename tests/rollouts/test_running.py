@@ -79,7 +79,7 @@ def test_the_number_of_workers_changes_nothing(
     run(config(tmp_path / "run", workers=workers))
     assert lines(tmp_path / "run") == lines(reference)
     used = {attempt.worker for attempt in open_run(tmp_path / "run").attempts}
-    assert len(used) == workers
+    assert 1 <= len(used) <= workers  # on a busy machine one may be done before the last has started
 
 
 def test_the_order_changes_nothing(reference: Path, config: Config, lines: Lines, tmp_path: Path) -> None:
