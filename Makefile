@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev rollout test test-unit check bench clean
+.PHONY: help setup setup-dev rollout test test-long test-unit check bench clean
 
 VENV := .venv/bin
 OUT ?= runs/first
@@ -16,11 +16,14 @@ setup-dev:  ## the same with everything that the tests need
 rollout: setup  ## set up, then run real LIBERO tasks with the bundled agent and write a report (a few minutes)
 	@scripts/first_rollout.sh $(OUT)
 
-test: setup-dev  ## set up, then every test (lint and types too)
+test: setup-dev  ## set up, then lint, types and every test but the longest
 	@scripts/test.sh
 
+test-long: setup-dev  ## set up, then the tests that take many minutes each
+	@$(VENV)/pytest -m long
+
 test-unit: setup-dev  ## set up, then the tests that need no simulator (about a minute)
-	@$(VENV)/pytest -m "not sim and not slow"
+	@$(VENV)/pytest -m "not sim and not slow and not long"
 
 check: setup-dev  ## set up, then lint, format and types
 	@scripts/check.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every test, the quick ones first so that a broken build says so early.
+# Lint, types and every test but those marked `long`; extra arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/check.sh
-.venv/bin/pytest
+.venv/bin/pytest -m "not long" --durations=25 "$@"

@@ -93,7 +93,7 @@ def test_another_world_is_refused() -> None:
         build_lesa(LesaOptions(perception="oracle"), FakeEnv())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_stays_bounded_over_five_thousand_steps() -> None:
     env = RoomsEnv(size=64, max_steps=5001)
     env.reset(seed=0, options={"task": "val/hard", "init_state": 0})

@@ -57,6 +57,7 @@ def test_a_real_server_answers_by_schema(url: str) -> None:
     assert found.cost.completion_tokens > 3
 
 
+@pytest.mark.long
 def test_the_whole_loop_runs_on_a_real_model(url: str) -> None:
     world = open_r2r("r2r", R2ROptions(routes=1, max_steps=2))
     env = world.make()
@@ -73,6 +74,7 @@ def test_the_whole_loop_runs_on_a_real_model(url: str) -> None:
         assert stages[-2:] == ["synthesise", "decide"]
 
 
+@pytest.mark.long
 def test_tens_of_steps_choose_only_admissible_actions(url: str) -> None:
     world = open_r2r("r2r", R2ROptions(routes=30, max_steps=8))
     env = world.make()
