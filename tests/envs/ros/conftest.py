@@ -95,8 +95,13 @@ class Journal:
 
     def travel(self, since: float, until: float) -> float:
         """The furthest that any joint moved between two times, in rad."""
-        places = [e["position"] for e in self.entries(since) if "position" in e and e["time"] <= until]
-        assert places, "the arm wrote no positions"
+        moments = [e for e in self.entries() if "position" in e]
+        within = [e for e in moments if since < e["time"] <= until]
+        if not within:
+            # A peer that was stopped can stall the arm's own publisher: compare the moments around the gap.
+            within = [e for e in moments if e["time"] <= since][-1:] + [e for e in moments if e["time"] > until][:1]
+        assert within, "the arm wrote no positions"
+        places = [e["position"] for e in within]
         return float(np.ptp(np.array(places), axis=0).max())
 
 
