@@ -158,9 +158,7 @@ class AlfworldEnv(gym.Env[Observation, str]):
     def close(self) -> None:
         """Free the view and the planner."""
         self._forget_view()
-        if self._planner is not None:
-            self._planner.close()
-            self._planner = None
+        self._planner = None
 
     @property
     def _said(self) -> Reply:

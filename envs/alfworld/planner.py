@@ -9,6 +9,7 @@ problem can be reached in the reduced one, and every plan of the reduced problem
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +44,7 @@ class Planner:
         except ImportError as error:
             raise MissingDependency("fast-downward-textworld", purpose="The planner expert", install=INSTALL) from error
         self._downward: Any = fast_downward
-        self._library: Any = fast_downward.load_lib()
+        self._library: Any = _loaded_library()
 
     def plan(self, game: Game, engine: Engine) -> tuple[PlannedStep, ...]:
         """The steps to the goal; none when it holds already or cannot be reached.
@@ -66,9 +67,16 @@ class Planner:
         speaker = _Speaker.of(game)
         return tuple(PlannedStep(operator=found.name, command=speaker.command(found.name)) for found in operators)
 
-    def close(self) -> None:
-        """Free Fast Downward's state and its library."""
-        self._downward.close_lib(self._library)
+
+@functools.cache
+def _loaded_library() -> Any:
+    """Fast Downward's library, once per process.
+
+    It is never unloaded: loading another copy after an unload crashed the process (a segmentation fault in dlopen).
+    """
+    import fast_downward
+
+    return fast_downward.load_lib()
 
 
 def present_problem(game: Game, engine: Engine) -> str:

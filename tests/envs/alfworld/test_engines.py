@@ -64,7 +64,6 @@ def test_both_engines_agree_on_generated_games(task_type: str, generated: Genera
         engine.start(game)
         plan = tuple(step.command for step in planner.plan(game, engine))
         play_both(game, stock, plan=plan, random_steps=20)
-    planner.close()
 
 
 @pytest.mark.sim

@@ -69,7 +69,6 @@ def test_the_planner_wins_what_was_generated(generated: GeneratedGames, task_typ
             assert reply.operator == step.operator, f"{step} of the plan was not admissible in {game.source}"
         assert reply.won, game.source
         assert planner.plan(game, engine) == ()
-    planner.close()
 
 
 @pytest.mark.sim

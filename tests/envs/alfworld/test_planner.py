@@ -23,7 +23,6 @@ def test_it_wins_every_real_game(real_games: FolderGames) -> None:
             for step in plan:
                 reply = engine.step(step.command)
             wins.append(reply.won and len(plan) <= 50)
-    planner.close()
     assert len(wins) == 140
     assert sum(wins) >= 0.95 * len(wins)
 
@@ -41,7 +40,6 @@ def test_it_wins_from_the_middle_of_a_random_walk(task_type: str, generated: Gen
         for step in planner.plan(game, engine):
             reply = engine.step(step.command)
         assert reply.won, game.source
-    planner.close()
 
 
 def test_the_reduced_problem_keeps_what_the_goal_needs_and_little_else(generated: GeneratedGames) -> None:
