@@ -99,3 +99,19 @@ def test_tracked_files_name_no_machine_path_and_no_registry() -> None:
 def test_the_constraints_hold_names_and_versions_only() -> None:
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         assert line.startswith("#") or re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9_.+!]+", line), line
+
+
+def test_make_test_runs_every_folder_of_tests() -> None:
+    script = (ROOT / "scripts" / "test.sh").read_text()
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")}
+    missing = [
+        folder
+        for folder in folders
+        if not any(re.search(rf"[\" ]{re.escape(part)}[\" ]", script) for part in _and_parents(folder))
+    ]
+    assert missing == []
+
+
+def _and_parents(folder: str) -> list[str]:
+    parts = folder.split("/")
+    return ["/".join(parts[:length]) for length in range(2, len(parts) + 1)]
