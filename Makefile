@@ -13,7 +13,7 @@ setup:  ## install what running LIBERO needs into .venv (does nothing when nothi
 setup-dev:  ## the same with everything that the tests need
 	@scripts/bootstrap.sh dev
 
-rollout: setup  ## set up, then run real LIBERO tasks with the bundled agent and write a report (a few minutes)
+rollout: setup  ## set up, then run real LIBERO tasks with the scripted expert and write a report
 	@scripts/first_rollout.sh $(OUT)
 
 test: setup-dev  ## set up, then lint, types and every test but the longest
@@ -22,7 +22,7 @@ test: setup-dev  ## set up, then lint, types and every test but the longest
 test-long: setup-dev  ## set up, then the tests that take many minutes each
 	@$(VENV)/pytest -m long
 
-test-unit: setup-dev  ## set up, then the tests that need no simulator (about a minute)
+test-unit: setup-dev  ## set up, then the tests that need no simulator (minutes)
 	@$(VENV)/pytest -m "not sim and not slow and not long"
 
 check: setup-dev  ## set up, then lint, format and types
