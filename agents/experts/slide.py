@@ -12,8 +12,9 @@ from .touch import drag
 
 _LOW = 0.025
 """Nothing flat is thicker than this, metres."""
-_INSIDE = 0.65
-"""The fingertips press on the leading part of the object, at this share of its half size."""
+_INSIDE = 0.25
+"""The fingertips press ahead of the object's middle, at this share of its half size: within the foot of a plate, because
+pressing on its sloping rim would tilt it."""
 
 
 def is_flat(points: Array, rotation: Array) -> bool:
@@ -30,7 +31,7 @@ def is_flat(points: Array, rotation: Array) -> bool:
 def slide(view: View, name: str, target: Array) -> Command:
     """One step of pressing on an object and dragging it along what it lies on.
 
-    The fingertips go inside the rim on the side that leads, so that the rim's slope helps the friction.
+    The fingertips' friction is twice the table's, so that pressing is enough to take the object along.
 
     Args:
         view: the scene.
@@ -44,6 +45,5 @@ def slide(view: View, name: str, target: Array) -> Command:
     top = origin + direction * half * _INSIDE
     near = np.linalg.norm((points - top)[:, :2], axis=1) < 0.012
     top[2] = float(points[near, 2].max()) if near.any() else float(points[:, 2].max())
-    across = np.array([-direction[1], direction[0], 0.0])
-    rotation = from_above(view, top, across if abs(across[1]) > 0.5 else np.array([0.0, 1.0, 0.0]))
-    return drag(view, top, direction, rotation)
+    # The same turn of the hand for all directions: it need not turn while the way bends.
+    return drag(view, top, direction, from_above(view, top, np.array([0.0, 1.0, 0.0])))

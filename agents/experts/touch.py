@@ -21,6 +21,8 @@ _ON_TRACK = 0.018
 _STAND_OFF = 0.10
 """Dragging starts this far back along the palm's axis, metres."""
 _SHUT = 0.01
+_SPREAD = 0.02
+"""Closed fingertips that are dragged over something may part up to this far, metres."""
 
 
 def nudge(view: View, point: Array, direction: Array, rotation: Array, *, half: float, depth: float) -> Command:
@@ -60,7 +62,7 @@ def drag(view: View, top: Array, direction: Array, rotation: Array) -> Command:
     offset = hand.position - rest
     back = -float(offset @ approach)
     aside = float(np.linalg.norm(offset + back * approach))
-    if aside < 0.012 and back < 0.008 and hand.width < _SHUT:
+    if aside < 0.012 and back < 0.008 and hand.width < _SPREAD:
         position = rest + direction * _THROUGH + np.array([0.0, 0.0, -_PRESS])
         return Command(position=position, rotation=rotation, grip=CLOSE, phase="drag")
     if aside < _ON_TRACK and back < _STAND_OFF + 0.03 and hand.width < _SHUT:
