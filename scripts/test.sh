@@ -15,6 +15,7 @@ areas=(
   "tests/envs/rooms tests/perception"
   "tests/envs/ros"
   "tests/agents/experts tests/agents/policies tests/agents/lerobot tests/agents/training"
+  "tests/critics tests/agents/pairs"
   "tests/agents/lesa tests/agents/navigation tests/agents/prism"
 )
 failed=()
