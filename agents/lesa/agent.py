@@ -14,7 +14,7 @@ from ...perception import Perception
 from ...perception.reasoner import Facts, Reasoner, Reply, Verdict
 from ...perception.reasoner_rules import NEAR, agreement, value
 from ..agent import Decision
-from ..navigation.drawing import draw_map
+from ..navigation.drawing import record_map
 from .calls import CallLog
 from .explorer import Explorer, Place
 from .grounding import facts_of
@@ -79,6 +79,7 @@ class LesaAgent:
         self._log.begin()
         self._why = ""
         self._choice: dict[str, Any] | None = None
+        self._mask: dict[str, Any] | None = None
         self._expression = str(observation["task"])
         if self.goal is None:
             self._understand()
@@ -86,7 +87,9 @@ class LesaAgent:
         move = self._decide()
         self._last = move
         mode = "deliberate" if self._log.called else "reflex"
-        return Decision(chunk=[int(move)], mode=mode, why=self._why, cost=self._log.total(), notes=self._notes(move))
+        with self._log.watch("record"):
+            notes = self._notes(move)
+        return Decision(chunk=[int(move)], mode=mode, why=self._why, cost=self._log.total(), notes=notes)
 
     def describe(self) -> dict[str, Any]:
         """Perception, reasoner and triggers."""
@@ -124,7 +127,7 @@ class LesaAgent:
         for _ in range(_MOST_CHANGES):
             outcome = Move.STOP if self.state is State.STOP else handlers[self.state]()
             if isinstance(outcome, Move):
-                self.track.submit(self.senses.frame, self._believed(), self._shape)
+                self._mask = self.track.submit(self.senses.frame, self._believed(), self._shape)
                 return outcome
             self.state = advance(self.state, outcome)
         raise ContractError(f"the controller changed its state {_MOST_CHANGES} times; it is in {self.state!s}.")
@@ -313,12 +316,12 @@ class LesaAgent:
             notes["call"] = {k: v for k, v in self._log.calls[-1].items() if k != "seconds"}
         if self._choice is not None:
             notes["choice"] = self._choice
-        if (self._log.called and not self.settings.every_frame) or move is Move.STOP:
-            goal = self.explorer.goal
-            marks = [(float(m.centre[0]), float(m.centre[1])) for m in self.senses.landmarks.of(self._goal.kinds)]
-            notes["map"] = draw_map(
-                self.senses.plan, self.senses.floor, self.senses.pose, (goal.x, goal.y) if goal else None, marks
-            )
+        goal = self.explorer.goal
+        marks = [(float(m.centre[0]), float(m.centre[1])) for m in self.senses.landmarks.of(self._goal.kinds)]
+        spot = (goal.x, goal.y) if goal else None
+        notes |= record_map(self.senses.plan, self.senses.floor, self.senses.pose, spot, marks).notes()
+        if self._mask is not None:
+            notes["mask"] = self._mask
         if self._candidate is not None:
             notes["candidate"] = self._candidate
             notes["revised"] = self.track.revised

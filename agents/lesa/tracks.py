@@ -32,14 +32,18 @@ class MaskTrack:
         self._submitted: dict[int, int | None] = {}
         self.revised = 0
 
-    def submit(self, frame: int, landmark: int | None, shape: tuple[int, ...]) -> None:
+    def submit(self, frame: int, landmark: int | None, shape: tuple[int, ...]) -> dict[str, Any] | None:
         """Hand over the present frame's mask of a landmark, or an empty one.
 
         The frame must be in the memory already.
+
+        Returns:
+            What was handed over as COCO RLE, or None for an empty mask.
         """
-        self._write(frame, landmark, self._masks(frame), shape)
+        rle = self._write(frame, landmark, self._masks(frame), shape)
         kept = {memory.frame for memory in self._memory}
         self._submitted = {f: mark for f, mark in self._submitted.items() if f in kept}
+        return rle
 
     def revise(self, landmark: int | None, shape: tuple[int, ...]) -> int:
         """Make every remembered frame show this landmark's mask, or none.
@@ -59,8 +63,11 @@ class MaskTrack:
     def _masks(self, frame: int) -> dict[int, Any]:
         return next((dict(m.masks) for m in reversed(self._memory.ring) if m.frame == frame), {})
 
-    def _write(self, frame: int, landmark: int | None, masks: dict[int, Any], shape: tuple[int, ...]) -> None:
+    def _write(
+        self, frame: int, landmark: int | None, masks: dict[int, Any], shape: tuple[int, ...]
+    ) -> dict[str, Any] | None:
         rle = masks.get(landmark) if landmark is not None else None
         self._submitted[frame] = landmark if rle is not None else None
         if self._port is not None:
             self._port(np.zeros(shape, np.bool_) if rle is None else decode(rle), frame=frame)
+        return rle

@@ -13,11 +13,13 @@ from ...envs import Observation
 from ...envs.rooms.actions import Move
 from ...envs.rooms.env import RoomsEnv
 from ...envs.rooms.expressions import understand
+from ...envs.rooms.masks import encode
 from ...envs.rooms.queries import Query
 from ...perception import Detection, Perception
 from ...perception.rooms_vocabulary import read_label
 from ..agent import Agent, Decision
 from ..lesa.build import NavigationOptions, build_perception, rooms_of
+from .drawing import record_map
 from .geometry import Pose
 from .mapping import FloorMap
 from .planning import Plan
@@ -78,7 +80,12 @@ class Searcher(abc.ABC):
         with watch("plan"):
             self.plan = Plan(self.floor, self.pose)
         move, why = self._move(best)
-        return Decision(chunk=[int(move)], why=why, cost=Cost(seconds=watch.seconds))
+        with watch("record"):
+            marks = [] if self.target is None else [self.target]
+            notes = record_map(self.plan, self.floor, self.pose, self.target, marks).notes()
+            if best is not None and best.mask is not None:
+                notes["mask"] = encode(best.mask)
+        return Decision(chunk=[int(move)], why=why, cost=Cost(seconds=watch.seconds), notes=notes)
 
     def _move(self, best: Detection | None) -> tuple[Move, str]:
         if self.target is None:

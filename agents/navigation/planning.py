@@ -61,6 +61,7 @@ class Plan:
         field, _ = self._search.find_costs([start])
         self.distance: NDArray[np.float64] = np.asarray(field, np.float64) * CELL
         self.clearance: NDArray[np.float64] = clearance * CELL
+        self._frontiers: list[Frontier] | None = None
 
     def _local(self, cell: Cell) -> Cell:
         rows, columns = self.navigable.shape
@@ -98,6 +99,11 @@ class Plan:
 
     def frontiers(self) -> list[Frontier]:
         """Every frontier that can be reached, nearest first."""
+        if self._frontiers is None:
+            self._frontiers = self._find_frontiers()
+        return list(self._frontiers)
+
+    def _find_frontiers(self) -> list[Frontier]:
         reachable = np.isfinite(self.distance) & self.navigable
         edge = reachable & ndimage.binary_dilation(~self.known, np.ones((3, 3), np.bool_))
         labels = np.asarray(measure.label(edge, connectivity=2, return_num=False), np.int64)

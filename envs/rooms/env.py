@@ -21,7 +21,7 @@ from .house import House, Item
 from .layout import DIFFICULTIES
 from .motion import PITCH_LIMITS, START_PITCH, slide, wrap
 from .occupancy import FloorMap, floor_map
-from .recording import Recording
+from .recording import Recording, RoomsState
 from .render import Frame, Renderer
 from .scenarios import CHECK_SIZE, SUCCESS_RADIUS, Place, Scenario, draw_scenario
 from .scene import OPEN_ANGLE, Scene, build_scene
@@ -230,6 +230,31 @@ class RoomsEnv(gym.Env[Any, Any]):
         self._require_reset()
         self._record.submit(mask, frame)
 
+    def save_state(self) -> RoomsState:
+        """Everything that decides the future; a copy that later steps do not change."""
+        self._require_reset()
+        return RoomsState(
+            house=(self.house.seed, self.house.difficulty),
+            scenario=self._scenario,
+            pose=self.pose,
+            bump=self._bump,
+            opened=self.opened,
+            steps_left=self._steps_left,
+            ended=self._ended,
+            record=self._record.copy(),
+        )
+
+    def restore_state(self, state: RoomsState) -> None:
+        """Put the world back, in the same process or another; what follows is what followed the save."""
+        self._enter(*state.house)
+        for container in state.opened:
+            self._set_open(container, True)
+        self._scenario = state.scenario
+        self._x, self._y, self._yaw, self._pitch = state.pose
+        self._bump, self._steps_left, self._ended = state.bump, state.steps_left, state.ended
+        self._view()
+        self._record = state.record.copy()
+
     @override
     def render(self) -> Any:
         """The present image, ``uint8[H, W, 3]``."""
@@ -298,12 +323,17 @@ class RoomsEnv(gym.Env[Any, Any]):
         return ahead > 0 and math.hypot(dx, dy) <= _REACH + item.shape.extent[0] / 2
 
     def _observe(self) -> dict[str, Any]:
-        pose = (self._x, self._y, self._yaw, self._pitch)
-        frame = self._look(self._size, pose, colour=True)
+        """The view from here, noted as the episode's next frame."""
+        truth, depth = self._view()
+        self._record.see(truth, depth, self.pose, self._visible)
+        return self._observation
+
+    def _view(self) -> tuple[Array, Array]:
+        """Look from here; returns the target's true mask and the depth."""
+        frame = self._look(self._size, self.pose, colour=True)
         self._instances = frame.instances
         truth = frame.instances == self._scenario.target
         self._visible = bool(truth.mean() >= MIN_VISIBLE)
-        self._record.see(truth, frame.depth, pose, self._visible)
         odometry = self._x - self._scenario.x, self._y - self._scenario.y
         self._observation = {
             "images.front": frame.image,
@@ -311,7 +341,7 @@ class RoomsEnv(gym.Env[Any, Any]):
             "state": np.array([*odometry, self._yaw, self._pitch, float(self._bump)], np.float32),
             "task": self._scenario.expression,
         }
-        return self._observation
+        return truth, frame.depth
 
     def _remaining(self) -> float:
         return float(self._scenario.distance[self._floor.cell(self._x, self._y)])

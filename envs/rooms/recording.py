@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
 from typing import Any
 
@@ -48,6 +50,10 @@ class Recording:
         self._size = size
         offset = (np.arange(0, size, _STRIDE) + 0.5 - size / 2) / (size / 2 / math.tan(math.radians(VERTICAL_FOV) / 2))
         self._right, self._down = np.meshgrid(offset, offset)
+
+    def copy(self) -> Recording:
+        """The record so far, which later frames of this one do not change."""
+        return copy.deepcopy(self, {id(shared): shared for shared in (self._scenario, self._floor)})
 
     @property
     def frame(self) -> int:
@@ -123,3 +129,28 @@ class Recording:
             score_frame(decode(self._masks[i]) if i in self._masks else empty, decode(truth))
             for i, truth in enumerate(decided)
         ]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RoomsState:
+    """What `RoomsEnv.save_state` returns; it pickles, and any `RoomsEnv` of the same size can restore it.
+
+    Attributes:
+        house: its seed and difficulty.
+        scenario: the task.
+        pose: x, y, yaw and pitch in the house frame: metres and radians.
+        bump: whether the last move touched something.
+        opened: the containers that are open.
+        steps_left: actions until the episode is truncated.
+        ended: whether it is over.
+        record: the path, coverage and masks so far.
+    """
+
+    house: tuple[int, str]
+    scenario: Scenario
+    pose: tuple[float, float, float, float]
+    bump: bool
+    opened: frozenset[int]
+    steps_left: int
+    ended: bool
+    record: Recording

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from thinktwice.agents.maps import Layer, read_map
 from thinktwice.agents.navigation.baselines import NavigationOptions, build_frontier, build_random_walk, fits
+from thinktwice.agents.navigation.drawing import record_map
 from thinktwice.agents.navigation.geometry import Pose, points
 from thinktwice.agents.navigation.mapping import FloorMap
 from thinktwice.agents.navigation.oracle_path import OracleOptions, build_oracle_path
@@ -46,6 +48,39 @@ def test_turns_and_tilts_point_the_right_way() -> None:
     assert tilt_towards(pose, 0.5) is Move.UP
     assert tilt_towards(pose, -0.5) is Move.DOWN
     assert tilt_towards(pose, 0.1) is None
+
+
+def test_a_recorded_map_says_where_everything_is() -> None:
+    floor, pose = FloorMap(), Pose(x=0.0, y=0.0, yaw=0.5, pitch=-0.35)
+    floor.update(np.full((64, 64), 2.0, np.float32), pose)
+    plan = Plan(floor, pose)
+    recorded = read_map(record_map(plan, floor, pose, (0.3, 0.4), [(0.6, -0.5)]).notes())
+    assert recorded is not None
+
+    def layer(x: float, y: float) -> Layer:
+        return Layer(int(recorded.cells[int((y - recorded.y) / recorded.cell), int((x - recorded.x) / recorded.cell)]))
+
+    assert recorded.pose == (0.0, 0.0, 0.5)
+    assert layer(0.0, 0.0) is Layer.FREE
+    assert layer(0.3, 0.4) is Layer.GOAL
+    assert layer(0.6, -0.5) is Layer.CANDIDATE
+    assert all(layer(f.x, f.y) is Layer.FRONTIER for f in plan.frontiers() if math.hypot(f.x, f.y) > 1.5)
+    assert recorded.cells[0].max() == Layer.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {},
+        {"map": "map.png"},
+        {"map": np.zeros((4, 4, 3), np.uint8), "map_frame": {"x": 0, "y": 0, "cell": 1, "pose": [0, 0, 0]}},
+        {"map": np.full((4, 4), 99, np.uint8), "map_frame": {"x": 0, "y": 0, "cell": 1, "pose": [0, 0, 0]}},
+        {"map": np.zeros((4, 4), np.uint8), "map_frame": {"x": 0, "y": 0, "cell": 1, "pose": [0]}},
+        {"map": np.zeros((4, 4), np.uint8), "map_frame": {"x": 0, "y": 0, "cell": 0, "pose": [0, 0, 0]}},
+    ],
+)
+def test_notes_that_hold_no_map_of_this_kind_are_no_map(notes: dict[str, Any]) -> None:
+    assert read_map(notes) is None
 
 
 def test_the_map_s_memory_never_grows() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import subprocess
 import sys
 
@@ -256,3 +257,28 @@ def test_the_world_names_its_episodes() -> None:
     assert episodes[:2] == world.episodes(tasks=world.tasks(), count=2, seed=0)[:2]
     with pytest.raises(IdentityError, match="task"):
         world.episodes(tasks=["test/easy"], count=1, seed=0)
+
+
+def test_a_saved_state_is_put_back_also_in_another_environment(rooms: RoomsEnv) -> None:
+    rng = np.random.default_rng(0)
+    actions = [int(move) for move in rng.choice([Move.FORWARD, Move.LEFT, Move.RIGHT, Move.OPEN], 24)]
+
+    def play(env: RoomsEnv) -> tuple[list[np.ndarray], dict[str, float]]:
+        views = [env.step(action)[0]["images.front"] for action in actions]
+        return views, env.step(Move.STOP)[4]["metrics"]
+
+    rooms.reset(seed=5, options={"task": "val/easy", "init_state": 2})
+    for action in actions:
+        rooms.step(action)
+    rooms.submit_mask(rooms.instances == rooms.scenario.target)
+    saved = pickle.loads(pickle.dumps(rooms.save_state()))
+    kept = rooms.save_state()
+    views, metrics = play(rooms)
+    other = RoomsEnv(size=128)
+    for env, state in ((rooms, kept), (other, saved)):
+        env.reset(seed=1, options={"task": "val/easy", "init_state": 3})
+        env.restore_state(state)
+        again, repeated = play(env)
+        assert all(np.array_equal(a, b) for a, b in zip(views, again, strict=True))
+        assert repeated == metrics
+    other.close()
