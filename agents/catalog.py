@@ -41,6 +41,12 @@ AGENTS: Mapping[str, AgentEntry] = {
     "reflex": AgentEntry(
         module=".reflex", options="ReflexOptions", build="build_reflex", summary="execute what the policy proposes"
     ),
+    "attc": AgentEntry(
+        module=".attc.build",
+        options="AttcOptions",
+        build="build_attc",
+        summary="VLA-ATTC: the policy's reflex, a clutch that measures doubt, and a choice among N where it opens",
+    ),
     "demonstrator": AgentEntry(
         module=".demonstrator",
         options="DemonstratorOptions",

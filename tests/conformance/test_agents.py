@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from thinktwice.agents import Agent, Policy, Proposal
+from thinktwice.agents.attc import MEASURES, ChunkMetric, FixedGate, MeasureSettings, ThresholdGate, build_measure
 from thinktwice.agents.catalog import agent_entry, build_policy
 from thinktwice.agents.conformance import check_agent, check_gate, check_policy
 from thinktwice.agents.fakes import FakeGate
@@ -25,8 +27,21 @@ AGENTS = [
     ("fake", {}),
     ("reflex", {"policy": "random", "execute": 1}),
     ("demonstrator", {"expert": "fake:1", "learner": "fake:0", "perturb": 0.5}),
+    ("attc", {"policy": "fake:0.5", "execute": 2, "gate": "dtw", "threshold": 4.0, "critic": "fake"}),
+    ("attc", {"policy": "fake:0.5", "execute": 2, "gate": "always", "selector": "mean"}),
+    ("attc", {"policy": "fake:0.5", "execute": 2, "gate": "random", "rate": 0.5, "selector": "nearest"}),
 ]
-GATES = [FakeGate]
+_METRIC = ChunkMetric(weights=(1.0, 1.0), execute=2)
+GATES = [
+    FakeGate,
+    lambda: FixedGate(always=True),
+    *(
+        partial(ThresholdGate, measure=build_measure(settings, None), threshold=0.5)
+        for settings in (
+            MeasureSettings(name=name, metric=_METRIC, gripper_weight=1.0) for name in MEASURES if name != "velocity"
+        )
+    ),
+]
 CRITICS = [FakeCritic]
 PERCEPTIONS = [(FakePerception, ["goal", "point"])]
 
