@@ -10,7 +10,7 @@ from ...errors import UsageError
 from .expert import LiberoExpert
 
 
-def expert_chunk(env: LiberoEnv, length: int, *, expert: LiberoExpert | None = None) -> Array:
+def expert_chunk(env: LiberoEnv, length: int, *, expert: LiberoExpert | None = None, seed: int | None = None) -> Array:
     """The expert's next actions from the present state, without noise: labels for DAgger and for critics.
 
     The world is stepped ahead and restored, so that what follows is as if nobody had looked.  After success the
@@ -20,6 +20,7 @@ def expert_chunk(env: LiberoEnv, length: int, *, expert: LiberoExpert | None = N
         env: a LIBERO environment within an episode.
         length: how many actions.
         expert: an expert for the present model, to reuse what it has computed; built when None.
+        seed: picks among the right ways; the episode's own when None.
 
     Returns:
         ``float32[length, 7]``.
@@ -32,10 +33,11 @@ def expert_chunk(env: LiberoEnv, length: int, *, expert: LiberoExpert | None = N
     if expert is None:
         expert = LiberoExpert(env.model, env.problem)
     before = env.save_state()
+    chosen = before.seed if seed is None else seed
     actions: list[Array] = []
     try:
         for _ in range(length):
-            action = expert.advise(env.data, seed=before.seed).action
+            action = expert.advise(env.data, seed=chosen).action
             actions.append(action)
             env.step_blind(action)
     finally:

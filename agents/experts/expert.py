@@ -11,9 +11,9 @@ from .articulate import articulate
 from .goals import PLACES, companions, entrance, goal_of, order_goals
 from .grasp_book import GraspBook
 from .modes import Modes
-from .motion import CLOSE, OPEN, Command, level, servo
-from .pick import pick
-from .place import place, retreat
+from .motion import CLOSE, Command, level, servo
+from .pick import WIDE, pick
+from .place import let_go, place, retreat
 from .predicates import holds
 from .scene import Scene, View
 from .slide import is_flat, slide
@@ -69,6 +69,9 @@ class LiberoExpert:
         held = view.held
         if held is not None and not is_flat(view.points(held), view.rotation(held)):
             return self._carry(view, goals, held), f"place {held}"
+        touched = view.fingered()
+        if touched and view.hand.width < WIDE and all(_at_home(view, goals, name) for name in touched):
+            return let_go(view), f"place {touched[0]}"
         for goal in goals:
             if not holds(view, goal):
                 return self._pursue(view, goals, goal, modes)
@@ -88,14 +91,19 @@ class LiberoExpert:
 
     def _carry(self, view: View, goals: list[Predicate], name: str) -> Command:
         hand, goal = view.hand, goal_of(goals, name)
-        rotation = level(view, hand.position)
         if hand.width_rate > _OPENING:
-            return Command(position=hand.position, rotation=rotation, grip=OPEN, phase="release")
+            return let_go(view)
         if hand.width_rate < -_SETTLED:
-            return Command(position=hand.position, rotation=rotation, grip=CLOSE, phase="close")
+            return Command(position=hand.position, rotation=level(view, hand.position), grip=CLOSE, phase="close")
         if goal is None or entrance(view, self.problem, goal) is not None:
             target = put_down_target(view, name)
             return place(view, name, target, satisfied=False, tolerance=TIGHT)
         target = place_target(view, goal, companions(goals, goal))
         satisfied, tolerance = holds(view, goal), place_tolerance(view, goal)
         return place(view, name, target, satisfied=satisfied, tolerance=tolerance)
+
+
+def _at_home(view: View, goals: list[Predicate], name: str) -> bool:
+    """Whether an object is where the goal wants it."""
+    goal = goal_of(goals, name)
+    return goal is not None and holds(view, goal)

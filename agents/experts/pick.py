@@ -20,7 +20,7 @@ _OVER = 0.015
 """The hand goes down when it is this near to above the grasp, metres."""
 _SHUT = 0.0015
 """Fingers this close together hold nothing, metres."""
-_WIDE = 0.07
+WIDE = 0.07
 """Fingers wider apart than this count as open, metres."""
 _SIDE_BONUS = 0.03
 _COMMIT_BONUS = 0.05
@@ -78,7 +78,7 @@ def reach_and_close(view: View, grasp: Grasp) -> Command:
     turned = float(np.linalg.norm(rotation_error(hand.rotation, rotation)))
     if _should_close(hand, lateral=lateral, height=abs(float(error[2])), turned=turned):
         return Command(position=grasp.position, rotation=rotation, grip=CLOSE, phase="close")
-    if hand.width < _WIDE:
+    if hand.width < WIDE:
         # Open before going anywhere near, and not downwards.
         position = cross_over(view, grasp.position, clear=TIP)
         return Command(position=position, rotation=rotation, grip=OPEN, phase="open")
@@ -93,6 +93,6 @@ def reach_and_close(view: View, grasp: Grasp) -> Command:
 def _should_close(hand: Hand, *, lateral: float, height: float, turned: float) -> bool:
     if hand.width_rate > 0.02 or hand.width < _SHUT:
         return False
-    if hand.width < _WIDE or hand.width_rate < -0.01:
+    if hand.width < WIDE or hand.width_rate < -0.01:
         return lateral < 0.025 and height < 0.025
     return lateral < _ALIGNED and height < _ALIGNED and turned < _TURNED

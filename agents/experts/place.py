@@ -36,7 +36,8 @@ def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: f
     # A little below the target, so that the weight is really put down.
     down = goal - np.array([0.0, 0.0, _PRESS])
     there = satisfied or error < tolerance
-    if there and (lowest < target[2] + 0.003 or view.rests(name)):
+    # A hand that stands on the rim of a basket comes no further: the rest is a short fall.
+    if there and (lowest < target[2] + 0.003 or view.rests(name) or view.blocked(name)):
         return Command(position=down, rotation=rotation, grip=OPEN, phase="release")
     if error > tolerance and not satisfied:
         clear = float(hand.position[2]) - min(lowest, float(hand.position[2]) - 0.01)
@@ -45,6 +46,12 @@ def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: f
     rise = 0.0 if satisfied else max(0.0, error - tolerance + _FUNNEL) * 4
     position = down + np.array([0.0, 0.0, rise])
     return Command(position=position, rotation=rotation, grip=CLOSE, phase="lower", speed=_LOWERING)
+
+
+def let_go(view: View) -> Command:
+    """Open the fingers without moving the hand: rising early would take the object along."""
+    position = view.hand.position
+    return Command(position=position, rotation=level(view, position), grip=OPEN, phase="release")
 
 
 def retreat(view: View) -> Command:

@@ -111,6 +111,8 @@ class Scene:
             and not name.startswith(_ROBOT)
         }
         """Objects and fixtures: LIBERO's name, then root body."""
+        self.movable = frozenset(name for name, body in self.roots.items() if model.body_dofnum[body] > 0)
+        """The names of what can be picked up."""
         by_root = {body: name for name, body in self.roots.items()}
         self._owner = [by_root.get(int(model.body_rootid[body]), "") for body in range(model.nbody)]
         self.base_body = mujoco.mj_name2id(model, kinds.mjOBJ_BODY, _BASE)
@@ -286,16 +288,22 @@ class View:
         """Whether an object touches anything but the robot."""
         return any(first == name and second not in ("robot", "finger 0", "finger 1") for first, second in self.contacts)
 
+    def fingered(self) -> list[str]:
+        """The objects that at least one finger touches, by name."""
+        return sorted({first for first, second in self.contacts if second.startswith("finger")} & self.scene.movable)
+
+    def blocked(self, name: str) -> bool:
+        """Whether the hand or the arm touches anything but an object (the one that the hand holds)."""
+        robot = ("robot", "finger 0", "finger 1")
+        return any(first in robot and second not in (*robot, name) for first, second in self.contacts)
+
     @functools.cached_property
     def held(self) -> str | None:
         """The object between the fingers that both of them touch, or None; the first by name if there are several."""
         if self.hand.width > HOLDING_WIDTH:
             return None
-        both = [
-            name for name in sorted(self.scene.roots) if all((name, f"finger {i}") in self.contacts for i in (0, 1))
-        ]
-        movable = [name for name in both if self.scene.model.body_dofnum[self.scene.roots[name]] > 0]
-        return movable[0] if movable else None
+        both = [name for name in self.fingered() if all((name, f"finger {i}") in self.contacts for i in (0, 1))]
+        return both[0] if both else None
 
     def _name(self, geom: int) -> str:
         if geom in self.scene.finger_of_geom:
