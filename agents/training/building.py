@@ -40,7 +40,7 @@ def build_policy(config: TrainConfig, demonstrations: Sequence[Demonstration]) -
     state = {"observation.state": PolicyFeature(FeatureType.STATE, demonstration.state.shape[1:])}
     return FlowPolicy(
         FlowConfig(
-            device=device_for(config),
+            device=device_for(config.device),
             input_features={**images, **state},
             output_features={"action": PolicyFeature(FeatureType.ACTION, demonstration.label.shape[1:])},
             conventions=demonstration.conventions.to_json(),
@@ -91,17 +91,20 @@ def statistics(config: FlowConfig, demonstrations: Sequence[Demonstration]) -> d
     }
 
 
-def device_for(config: TrainConfig) -> str:
-    """The torch device that the configuration means.
+def device_for(wanted: str) -> str:
+    """The torch device that a configuration means.
+
+    Args:
+        wanted: a device, or ``"auto"`` for the best that is there.
 
     Raises:
         ConfigError: it is not there.
     """
-    if config.device == "auto":
+    if wanted == "auto":
         return auto_select_torch_device().type
-    if config.device.split(":")[0] not in ("cpu", "cuda", "mps", "xpu") or not is_torch_device_available(config.device):
-        raise ConfigError(f"there is no device {config.device!r} here; say cpu, or auto for the best that is there.")
-    return config.device
+    if wanted.partition(":")[0] not in ("cpu", "cuda", "mps", "xpu") or not is_torch_device_available(wanted):
+        raise ConfigError(f"there is no device {wanted!r} here; say cpu, or auto for the best that is there.")
+    return wanted
 
 
 def _rotation_start(conventions: Conventions) -> int | None:

@@ -30,8 +30,10 @@ FORMAT = 1
 
 SUFFIX = ".safetensors"
 
-_META = "thinktwice"
-_DTYPES = {"U8": np.uint8, "F32": np.float32}
+META = "thinktwice"
+"""The name of the JSON document among a file's metadata."""
+
+_DTYPES = {"U8": np.uint8, "F32": np.float32, "I64": np.int64, "BOOL": np.bool_}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,7 @@ def write_demonstration(file: IO[bytes], demonstration: Demonstration) -> None:
     tensors = {f"{IMAGES}{name}": array for name, array in demonstration.images.items()}
     tensors |= {STATE: demonstration.state, "label": demonstration.label, "executed": demonstration.executed}
     whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    file.write(save(whole, metadata={_META: json.dumps(meta)}))
+    file.write(save(whole, metadata={META: json.dumps(meta)}))
 
 
 def read_demonstration(path: Path) -> Demonstration:
@@ -91,7 +93,7 @@ def read_demonstration(path: Path) -> Demonstration:
         RecordError: the file is missing, truncated, of another format, or holds numbers that are not finite.
     """
     try:
-        meta, tensors = _map(path)
+        meta, tensors = map_safetensors(path)
         if meta.get("format") != FORMAT:
             raise RecordError(f"{path} has demonstration format {meta.get('format')!r}; this version reads {FORMAT}.")
         demonstration = Demonstration(
@@ -138,19 +140,19 @@ def read_folder(folders: Iterable[Path]) -> list[Demonstration]:
     return ordered
 
 
-def _map(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The metadata and the tensors of a safetensors file, each a view of the mapped file.
+def map_safetensors(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The metadata and the tensors of one of this library's safetensors files, each a view of the mapped file.
 
-    The library's own numpy reader copies; the format is a length, a JSON header and the bytes
-    (https://huggingface.co/docs/safetensors).  Torch maps the file, because Python's own mapping keeps it open, and a
-    process may not hold thousands of open files.
+    The metadata is one JSON document under `META`.  The format's own numpy reader copies; the format is a length, a
+    JSON header and the bytes (https://huggingface.co/docs/safetensors).  Torch maps the file, because Python's own
+    mapping keeps it open, and a process may not hold thousands of open files.
     """
     import torch
 
     raw: Array = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8).numpy()
     size = int(raw[:8].view(np.uint64)[0])
     header = json.loads(bytes(raw[8 : 8 + size]))
-    meta = json.loads(header.pop("__metadata__")[_META])
+    meta = json.loads(header.pop("__metadata__")[META])
     tensors: dict[str, Array] = {}
     for name, entry in header.items():
         first, last = entry["data_offsets"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +24,8 @@ from ..policies.bundled import load_flow
 from .batches import Augmentation, Batch, Frames
 from .config import TrainConfig
 from .demonstrations import Demonstration, read_folder
-from .state import STATE_FILE, load_state, save_state
+from .schedule import learning_rate, update_average
+from .state import STATE_FILE, cut_lines, load_state, save_state
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +37,6 @@ POLICY = "policy"
 _OPERATIONAL = ("data", "out", "resume", "device", "threads", "log_every", "init")
 """Settings that are not compared when a run is resumed; the data is compared by its episodes instead."""
 
-_LAST_LR = 0.03
 _MAX_GRADIENT = 1.0
 _VALIDATION_FRAMES = 192
 _EXECUTED = 8
@@ -137,7 +136,7 @@ class _Training:
         first = 0
         if config.resume:
             first = load_state(config.out, self.policy, self.averaged, self.optimizer, config=self._compared())
-        _cut_metrics(config.out / METRICS, first)
+        cut_lines(config.out / METRICS, first)
         losses: list[float] = []
         began = time.perf_counter()
         for step in range(first, config.steps):
@@ -184,20 +183,11 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = self._lr(step)
         self.optimizer.step()
-        decay = min(config.ema, (1 + step) / (10 + step))
-        present = self.policy.state_dict()
-        with torch.no_grad():
-            for name, value in self.averaged.items():
-                value.lerp_(present[name], 1 - decay)
+        update_average(self.averaged, self.policy, decay=config.ema, step=step)
         return float(loss.item())
 
     def _lr(self, step: int) -> float:
-        """Linear warm-up, then a cosine."""
-        config = self.config
-        if step < config.warmup:
-            return config.lr * (step + 1) / config.warmup
-        along = (step - config.warmup) / max(1, config.steps - config.warmup)
-        return config.lr * (_LAST_LR + (1 - _LAST_LR) * 0.5 * (1 + math.cos(math.pi * along)))
+        return learning_rate(step, peak=self.config.lr, warmup=self.config.warmup, steps=self.config.steps)
 
     def _validate(self) -> tuple[float, float]:
         """Loss and action error of the averaged weights, on the same frames and noises each time."""
@@ -264,11 +254,3 @@ def _claim(config: TrainConfig) -> None:
         config.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RecordError(f"{config.out} cannot be made: {error.strerror or error}.") from error
-
-
-def _cut_metrics(path: Path, step: int) -> None:
-    """Drop what was written after the last checkpoint: it will be written again."""
-    if not path.exists():
-        return
-    lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-    path.write_text("".join(line for line in lines if json.loads(line)["step"] <= step))

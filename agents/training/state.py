@@ -97,6 +97,14 @@ def load_state(
         raise RecordError(f"{path} is damaged or of another network: {str(error).splitlines()[0]}") from error
 
 
+def cut_lines(path: Path, step: int) -> None:
+    """Drop what was written into a file of metrics after the last checkpoint: it will be written again."""
+    if not path.exists():
+        return
+    lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    path.write_text("".join(line for line in lines if json.loads(line)["step"] <= step))
+
+
 def _check_same(path: Path, there: dict[str, Any], now: dict[str, Any]) -> None:
     changed = sorted(name for name in there.keys() | now.keys() if there.get(name) != now.get(name))
     if changed:
