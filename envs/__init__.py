@@ -9,7 +9,7 @@ from .conventions import Camera, Conventions, Dim, check_compatible
 from .episodes import EpisodeId, derive_seed
 from .multistep import MultiStep, SkipsObservations
 from .observations import Observation, camera_names, check_observation, lerobot_key, to_lerobot
-from .worlds import DeclaresConventions, Holds, SavesState, World
+from .worlds import DeclaresConventions, DrawsPaths, Holds, SavesState, World
 
 __all__ = [
     "WORLDS",
@@ -20,6 +20,7 @@ __all__ = [
     "Conventions",
     "DeclaresConventions",
     "Dim",
+    "DrawsPaths",
     "EpisodeId",
     "Holds",
     "MultiStep",

@@ -159,6 +159,13 @@ class FakeEnv(gym.Env[dict[str, Any], Array]):
         """Put the world back where `save_state` was called."""
         (self._task, self._init_state, self._point, self._goal, self._start, self._steps, self._path) = state
 
+    def chunk_paths(self, state: Array, chunk: Array) -> dict[str, Array]:
+        """The point's way on the picture, ``float32[T + 1, 2]`` as shares of it."""
+        moves = np.clip(np.asarray(chunk, np.float32), -1.0, 1.0) * np.float32(REACH)
+        points = np.concatenate([state[:2][None], state[:2] + np.cumsum(moves, axis=0)])
+        column, row = ((points + 1) / 2 * (_PIXELS - 3) + 1.5).T / _PIXELS
+        return {"front": np.stack([column, 1 - row], axis=1).astype(np.float32)}
+
     def _observation(self) -> dict[str, Any]:
         return {
             "images.front": self.render(),

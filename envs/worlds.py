@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
-from .chunks import Action
+from .chunks import Action, Array
 from .conventions import Conventions
 from .episodes import EpisodeId
 
@@ -76,4 +76,22 @@ class Holds(Protocol):
 
     def hold_action(self) -> Action:
         """The action that keeps everything as it is now (the arm where it is, the gripper as commanded)."""
+        ...
+
+
+@runtime_checkable
+class DrawsPaths(Protocol):
+    """A world that can show on its pictures where a chunk would lead."""
+
+    def chunk_paths(self, state: Array, chunk: Array) -> Mapping[str, Array]:
+        """The commanded way of what the agent moves, on every camera that itself stays where it is.
+
+        Args:
+            state: ``float32[S]``: the observation's ``state`` when the chunk begins, in the episode that was reset.
+            chunk: ``float32[T, A]``.
+
+        Returns:
+            Camera name to ``float32[T + 1, 2]``: column and row as shares of the picture's width and height, from its
+            upper left; not within [0, 1] outside the picture, NaN behind the camera.
+        """
         ...

@@ -22,12 +22,14 @@ import numpy as np
 from ..envs import Array, DeclaresConventions, Observation, World, camera_names, world_entry
 from ..envs.observations import IMAGES
 from ..errors import ThinkTwiceError, UsageError
-from .captions import Caption, caption
+from .captions import HEIGHT, Caption, caption
 from .config import Videos, as_options
 from .files import write_atomically
+from .film_paths import Plate, candidate_paths, write_paths
+from .overlays import MapFilm, masked
 from .records import EpisodeRecord, Run, open_run
 from .replay import replay
-from .traces import Trace
+from .traces import Trace, TracedDecision
 
 VIDEOS = "videos"
 SIZE = 256
@@ -111,12 +113,14 @@ def film_episodes(folder: Path, keys: Sequence[str]) -> Iterator[tuple[str, str 
 
 
 def film(env: gym.Env[Any, Any], trace: Trace, path: Path, *, solved: bool) -> None:
-    """Replay an episode and write its video: the cameras side by side under a line of text.
+    """Replay an episode and write its video: the cameras and the agent's map side by side under a line of text.
+
+    The ways of candidates go into a file of their own beside it, where the world can tell them.
 
     Args:
         env: the episode's world with the cameras to film.
         trace: the episode.
-        path: the MP4 file (H.264).
+        path: the MP4 file (H.264); the paths lie beside it, see `film_paths`.
         solved: its outcome, shown on the last picture.
 
     Raises:
@@ -125,8 +129,12 @@ def film(env: gym.Env[Any, Any], trace: Trace, path: Path, *, solved: bool) -> N
     """
     hz = cast("DeclaresConventions", env.unwrapped).conventions.control_hz
     fps = frame_rate(hz)
-    pictures = _pictures(env, trace, solved=solved, hold=round(HOLD_SECONDS * fps))
+    layout = _Layout()
+    pictures = _pictures(env, trace, layout, solved=solved, hold=round(HOLD_SECONDS * fps))
     write_atomically(path, lambda file: encode(pictures, file, fps=fps))
+    paths = candidate_paths(env.unwrapped, trace, layout.plates)
+    if paths:
+        write_paths(path, layout.size, paths)
 
 
 def encode(pictures: Iterator[Array], file: IO[bytes], *, fps: int) -> None:
@@ -144,27 +152,54 @@ def encode(pictures: Iterator[Array], file: IO[bytes], *, fps: int) -> None:
         container.mux(stream.encode(None))
 
 
-def _pictures(env: gym.Env[Any, Any], trace: Trace, *, solved: bool, hold: int) -> Iterator[Array]:
+@dataclasses.dataclass
+class _Layout:
+    """Where things lie in a film's pictures, known once the first is made.
+
+    Attributes:
+        size: width and height of the film.
+        plates: by camera.
+    """
+
+    size: tuple[int, int] = (0, 0)
+    plates: dict[str, Plate] = dataclasses.field(default_factory=dict[str, Plate])
+
+
+def _pictures(env: gym.Env[Any, Any], trace: Trace, layout: _Layout, *, solved: bool, hold: int) -> Iterator[Array]:
     """The picture before each action, then the last one with the outcome."""
-    modes = [decision.mode for decision in trace.decisions for _ in range(decision.executed)]
-    doubts = [decision.doubt for decision in trace.decisions for _ in range(decision.executed)]
-    text = Caption(task=trace.instruction or trace.episode.task, steps=len(trace.actions), modes=modes)
+    deciding = [decision for decision in trace.decisions for _ in range(decision.executed)]
+    text = Caption(
+        task=trace.instruction or trace.episode.task,
+        steps=len(trace.actions),
+        modes=[decision.mode for decision in deciding],
+    )
+    maps = MapFilm(trace)
     last: Observation | None = None
     for frame in replay(env, trace):
-        yield caption(_side_by_side(frame.observation), text, step=frame.index, doubt=doubts[frame.index])
+        decision = deciding[frame.index]
+        shown = _side_by_side(frame.observation, decision, maps, layout)
+        captioned = caption(shown, text, step=frame.index, doubt=decision.doubt)
+        layout.size = captioned.shape[1], captioned.shape[0]
+        yield captioned
         last = frame.next_observation
     if last is not None:
-        final = caption(_side_by_side(last), text, step=len(trace.actions), solved=solved)
-        yield from [final] * max(1, hold)
+        shown = _side_by_side(last, deciding[-1], maps, layout)
+        yield from [caption(shown, text, step=len(trace.actions), solved=solved)] * max(1, hold)
 
 
-def _side_by_side(observation: Observation) -> Array:
-    """The cameras beside one another, ``uint8[H, W, 3]``, padded to one height; small ones are enlarged first."""
-    images = [_enlarged(observation[f"{IMAGES}{name}"]) for name in camera_names(observation)]
-    if not images:
+def _side_by_side(observation: Observation, decision: TracedDecision, maps: MapFilm, layout: _Layout) -> Array:
+    """The cameras and the map beside one another, ``uint8[H, W, 3]``, of one height; small pictures are enlarged."""
+    named = {name: observation[f"{IMAGES}{name}"] for name in camera_names(observation)}
+    if not named:
         raise UsageError(f"there is nothing to film: this world shows no images, only {sorted(observation)}.")
-    height = max(image.shape[0] for image in images)
-    return np.hstack([np.pad(image, ((0, height - image.shape[0]), (0, 0), (0, 0))) for image in images])
+    images = [_enlarged(masked(image, decision)) for image in named.values()]
+    height, left = max(image.shape[0] for image in images), 0
+    for name, image in zip(named, images, strict=True):
+        layout.plates[name] = Plate(left=left, top=HEIGHT, width=image.shape[1], height=image.shape[0])
+        left += image.shape[1]
+    plan = maps.picture(decision.index, height)
+    padded = [np.pad(image, ((0, height - image.shape[0]), (0, 0), (0, 0))) for image in images]
+    return np.hstack([*padded, *([] if plan is None else [plan])])
 
 
 def _enlarged(image: Array) -> Array:

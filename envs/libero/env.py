@@ -16,6 +16,7 @@ from ..chunks import Array
 from ..conventions import Conventions
 from ..observations import IMAGES, STATE, TASK, Observation
 from .conventions import CONTROL_HZ, STATE_BOUNDS, libero_conventions
+from .paths import commanded_way, project
 from .problem import Problem
 from .rendering import CAMERAS, Cameras, Rendering
 from .simulator import Simulator
@@ -23,6 +24,8 @@ from .state import PhysicsState, read_state, write_state
 from .suites import LiberoTask, check_init_state, find_task, step_cap
 
 _RENDERINGS = ("faithful", "fast")
+_STANDING = "agentview"
+"""The camera that does not move with the arm."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -205,6 +208,17 @@ class LiberoEnv(gym.Env[dict[str, Any], Array]):
         The gripper's entry acts by its sign, and zero leaves the command as it is.
         """
         return np.zeros(7, np.float32)
+
+    def chunk_paths(self, state: Array, chunk: Array) -> dict[str, Array]:
+        """The gripper's commanded way on the camera that stands still, ``float32[T + 1, 2]`` as shares of its picture.
+
+        See `thinktwice.envs.DrawsPaths`; ``paths.commanded_way`` says what is assumed.
+        """
+        if _STANDING not in self._cameras:
+            return {}
+        simulator, aspect = self._running(), self._width / self._height
+        way = commanded_way(state[:3], chunk)
+        return {_STANDING: project(way, simulator.model, simulator.data, CAMERAS[_STANDING], aspect=aspect)}
 
     def save_state(self) -> LiberoState:
         """Everything that decides the future; a copy that later steps do not change."""

@@ -72,11 +72,11 @@ def test_the_switch_chooses_by_outcome_and_never_films_errors_or_twice(
 
 
 def test_filming_changes_no_record(run_copy: Path) -> None:
-    before = {path.name: path.read_bytes() for path in run_copy.rglob("*") if path.is_file()}
+    before = {str(path): path.read_bytes() for path in run_copy.rglob("*") if path.is_file()}
     key = open_run(run_copy).episodes[0].key
     list(film_episodes(run_copy, [key]))
-    after = {path.name: path.read_bytes() for path in run_copy.rglob("*") if path.is_file()}
-    assert set(after) - set(before) == {f"{key}.mp4"}
+    after = {str(path): path.read_bytes() for path in run_copy.rglob("*") if path.is_file()}
+    assert {Path(path).name for path in set(after) - set(before)} == {f"{key}.mp4", f"{key}.json"}
     assert {name: content for name, content in after.items() if name in before} == before
 
 
