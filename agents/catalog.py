@@ -47,6 +47,12 @@ AGENTS: Mapping[str, AgentEntry] = {
         build="build_attc",
         summary="VLA-ATTC: the policy's reflex, a clutch that measures doubt, and a choice among N where it opens",
     ),
+    "pairs": AgentEntry(
+        module=".pairs.collector",
+        options="CollectorOptions",
+        build="build_collector",
+        summary="a policy whose candidates are labelled on the way, for training critics",
+    ),
     "demonstrator": AgentEntry(
         module=".demonstrator",
         options="DemonstratorOptions",

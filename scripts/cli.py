@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "dataset": (".dataset", "convert a run to a LeRobotDataset"),
     "demos": (".demos", "make demonstrations with a scripted expert"),
     "train": (".train", "train a policy from demonstrations"),
+    "pairs": (".pairs", "make preference pairs of a policy's candidates, for a critic"),
     "deploy": (".deploy", "run an agent on an arm behind a rosbridge server"),
     "sim-arm": (".sim_arm", "start a simulated arm as a ROS 2 node, and a rosbridge server"),
     "replay": (".replay", "show a deployment's log, or convert it to a LeRobotDataset"),

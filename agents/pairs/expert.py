@@ -1,0 +1,89 @@
+"""Labels at on-policy states by the distance to what a stateless expert would do there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ...critics.inputs import distances, medoid
+from ...envs import Array
+from ...errors import ConfigError
+from ..policy import Policy
+from .contract import SAMPLE, Case, Evidence, LabelOptions, Moment
+from .simulation import Simulation
+
+WAYS = "ways"
+"""The fact: ``float32[M, T, A]``, the expert's chunk by each of its ways; the first is the episode's own."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExpertOptions:
+    """Options of the source ``expert``."""
+
+    expert: str = "expert"
+    """Who labels: 'expert' is the library's own for LIBERO, elsewhere a policy that acts by the present state alone."""
+    ways: int = 4
+    """Source expert: in how many ways the expert may do the task; the nearest or the one under way counts."""
+
+
+class ExpertSource:
+    """Asks the expert what it would do, by playing it ahead and taking it back.
+
+    Args:
+        simulation: the world.
+        expert: a stateless policy; None for the library's own expert.
+        options: how many ways.
+
+    Raises:
+        ConfigError: fewer than one way.
+    """
+
+    def __init__(self, simulation: Simulation, expert: Policy | None, options: ExpertOptions) -> None:
+        if options.ways < 1:
+            raise ConfigError(f"ways must be at least 1, got {options.ways}.")
+        self._simulation, self._expert, self._options = simulation, expert, options
+
+    def evidence(self, moment: Moment) -> Evidence:
+        """The expert's chunks, as long as the candidates."""
+        length = np.shape(moment.proposal.chunks)[1]
+        if self._expert is None:
+            return Evidence(facts={WAYS: self._simulation.expert_modes(length, self._options.ways)})
+        with self._simulation.taken_back():
+            ahead = self._simulation.play(
+                self._expert,
+                moment.observation,
+                opening=np.zeros((0, 0), np.float32),
+                execute=1,
+                horizon=length,
+                seed=moment.seed,
+            )
+        # An episode that ends inside the chunk has no more actions: the last one stands for the rest.
+        missing = length - len(ahead.actions)
+        chunk = np.concatenate([ahead.actions, np.repeat(ahead.actions[-1:], missing, axis=0)])
+        return Evidence(facts={WAYS: chunk[None]})
+
+    def describe(self) -> dict[str, Any]:
+        """Who labels."""
+        described = "the library's own" if self._expert is None else self._expert.describe()
+        return {"source": "expert", **dataclasses.asdict(self._options), "expert": described}
+
+
+def judge_by_expert(case: Case, options: LabelOptions) -> Array:
+    """Minus the distance to the expert: root mean square over the first actions, each entry divided by its spread.
+
+    Where several ways are right, see `LabelOptions.mode`: the way under way is the one nearest to the committed tail,
+    and at an episode's first decision the one nearest to the candidates' medoid.
+    """
+    horizon = options.label_horizon
+    ways, chunks = case.facts[WAYS][:, :horizon], case.chunks[:, :horizon]
+    if options.mode == "committed":
+        own = [index for index, role in enumerate(case.roles) if role == SAMPLE]
+        reference = chunks[own][medoid(chunks[own], case.scale)][None]
+        if case.committed is not None:
+            reference = case.committed[None, :horizon]
+        shared = reference.shape[1]
+        ways = ways[[int(distances(reference, ways[:, :shared], case.scale)[0].argmin())]]
+    away = distances(chunks, ways, case.scale).min(axis=1)
+    return (-away).astype(np.float32)
