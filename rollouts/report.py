@@ -56,7 +56,7 @@ def write_report(run_folder: Path) -> Path:
     run = open_run(run_folder)
     details = {record.key: episode_details(run, record) for record in run.episodes}
     column = _column(run, details)
-    html = _render(
+    html = render_page(
         "report.html",
         column=column,
         episodes=[_row(record, details[record.key], column) for record in run.episodes],
@@ -66,7 +66,7 @@ def write_report(run_folder: Path) -> Path:
         manifest=_yaml({key: value for key, value in run.manifest.items() if key != "episodes"}),
         fps=frame_rate(run.manifest.get("conventions", {}).get("control_hz")),
     )
-    return _write(run_folder / REPORT, html)
+    return write_page(run_folder / REPORT, html)
 
 
 def write_side_by_side(run_folders: Sequence[Path], out: Path) -> Path:
@@ -81,14 +81,14 @@ def write_side_by_side(run_folders: Sequence[Path], out: Path) -> Path:
     columns = [_column(run, {}) for run in map(open_run, run_folders)]
     tasks = list(dict.fromkeys(group.task for column in columns for group in column.summary.tasks))
     instructions = {task: text for column in columns for task, text in column.instructions.items()}
-    html = _render(
+    html = render_page(
         "report_runs.html",
         columns=columns,
         tasks=tasks,
         instructions=instructions,
         asked={column.name: _yaml({"config": column.run.config, "agent": column.run.agent}) for column in columns},
     )
-    return _write(out, html)
+    return write_page(out, html)
 
 
 def _column(run: Run, details: Mapping[str, EpisodeDetails]) -> Column:
@@ -114,7 +114,13 @@ def _row(record: EpisodeRecord, details: EpisodeDetails, column: Column) -> dict
     }
 
 
-def _render(template: str, **values: Any) -> str:
+def render_page(template: str, **values: Any) -> str:
+    """A page of this library's look, with its style and script inside.
+
+    Args:
+        template: its name in this folder.
+        values: what the template reads besides ``style`` and ``script``.
+    """
     own = {name: (_HERE / f"report.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     return _environment().get_template(template).render(style=own["css"], script=own["js"], **values)
 
@@ -150,7 +156,12 @@ def _yaml(data: Mapping[str, Any]) -> str:
     return yaml.safe_dump(json.loads(json.dumps(data, default=str)), sort_keys=False, allow_unicode=True)
 
 
-def _write(path: Path, html: str) -> Path:
+def write_page(path: Path, html: str) -> Path:
+    """Write a page, complete or not at all, and return where it lies.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
     try:
         write_atomically(path, lambda file: file.write(html.encode()))
     except UnicodeEncodeError as error:
