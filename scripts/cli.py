@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "report": (".report", "write report.html of a run, or of runs side by side"),
     "dataset": (".dataset", "convert a run to a LeRobotDataset"),
     "demos": (".demos", "make demonstrations with a scripted expert"),
-    "train": (".train", "train a policy from demonstrations"),
+    "train": (".train", "train a policy from demonstrations, or a critic from pairs"),
     "pairs": (".pairs", "make preference pairs of a policy's candidates, for a critic"),
     "calibrate": (".calibrate", "find the doubt above which VLA-ATTC deliberates, from recorded rollouts"),
     "study": (".study", "play several arms on the same episodes: table, figures and page"),

@@ -1,4 +1,4 @@
-"""``thinktwice train policy …``: finds the kind of model that is to be trained."""
+"""``thinktwice train policy …`` and ``train critic …``: finds the kind of model that is to be trained."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..errors import UsageError, choices
 
 KINDS: Mapping[str, tuple[str, str]] = {
     "policy": (".train_policy", "the flow-matching policy, from demonstrations"),
+    "critic": (".train_critic", "a critic that picks among a policy's candidates, from preference pairs"),
 }
 """Kind, then module and one line for the help."""
 

@@ -1,0 +1,3 @@
+"""Training critics on preference pairs."""
+
+from __future__ import annotations
