@@ -27,6 +27,7 @@ from ..agents.attc import (
     policy_fingerprint,
 )
 from ..envs import Array, Conventions
+from ..envs.split import split_of
 from ..errors import ConfigError
 from .files import write_atomically
 from .records import Run
@@ -96,11 +97,13 @@ def calibrate(
         scaled: divide each entry by its standard deviation over all executed actions.
 
     Raises:
-        ConfigError: the runs are of several policies or of another agent, lack what the gate reads, or are too few.
+        ConfigError: the runs are of several policies or of another agent, lack what the gate reads, hold episodes that
+            are kept for reporting, or are too few.
         RecordError: a trace is missing or damaged.
         UsageError: there is no such gate.
     """
     policy, execute, conventions = _common(runs)
+    _check_split(runs)
     traces = [(run.trace(record.key), record.status) for run in runs for record in run.episodes]
     judged = [(trace, status == "success") for trace, status in traces if status != "error"]
     if not judged:
@@ -190,6 +193,18 @@ def _common(runs: Sequence[Run]) -> tuple[dict[str, Any], int | None, Convention
         if execute != found[0][1] or conventions.action != found[0][2].action:
             raise ConfigError(f"{runs[0].path} and {run.path} execute chunks differently: calibrate apart.")
     return found[0]
+
+
+def _check_split(runs: Sequence[Run]) -> None:
+    """Raise `ConfigError` for episodes that are kept for reporting: a threshold must not be chosen on them."""
+    for run in runs:
+        for record in run.episodes:
+            if (split := split_of(record.episode)) in ("reporting", "untouched"):
+                raise ConfigError(
+                    f"{run.path} holds {record.key}: its initial state {record.episode.init_state} belongs to the "
+                    f"split {split!r}, on which nothing is calibrated. Record rollouts of tuning states (LIBERO: "
+                    "--init-states tuning) or of fresh placements."
+                )
 
 
 def _computed(trace: Trace, measure: Measure) -> Array:

@@ -17,11 +17,17 @@ from thinktwice.scripts.cli import run as call
 POLICY = "fake:0.6"
 
 
-def record(out: Path, **options: Any) -> Run:
+def record(out: Path, *, episodes: int = 5, **options: Any) -> Run:
     given: dict[str, Any] = {"policy": POLICY, "execute": 2, "gate": "dtw", "observe": True}
     run(
         RunConfig(
-            world="fake", tasks="0,2", episodes=5, agent="attc", agent_options=given | options, out=out, report=False
+            world="fake",
+            tasks="0,2",
+            episodes=episodes,
+            agent="attc",
+            agent_options=given | options,
+            out=out,
+            report=False,
         )
     )
     return open_run(out)
@@ -125,6 +131,8 @@ def test_rollouts_that_do_not_fit_are_refused(observed: Run, reference: Path, tm
         from_runs(observed, record(tmp_path / "longer", execute=3))
     with pytest.raises(ConfigError, match="recorded 2 candidates and the gate compares 4"):
         from_runs(observed, gate="pairwise", candidates=4)
+    with pytest.raises(ConfigError, match=r"its initial state 10 belongs to the split 'reporting'"):
+        from_runs(record(tmp_path / "reported", episodes=11))
     with pytest.raises(ConfigError, match="did not record the velocity gate's doubt"):
         from_runs(observed, gate="velocity")
     with pytest.raises(ConfigError, match="at least one run"):

@@ -12,6 +12,7 @@ import yaml
 
 from thinktwice.errors import ConfigError, RecordError, UsageError
 from thinktwice.rollouts import compare, open_run
+from thinktwice.rollouts.study.config import check_study
 from thinktwice.rollouts.study.doubt import BINS, EpisodeDeliberation, along_the_episode, auroc, roc_curve, score
 from thinktwice.scripts import study as command
 from thinktwice.scripts.cli import run as call
@@ -224,3 +225,11 @@ def test_deliberation_is_counted_by_its_place() -> None:
     assert shares == [0.0] * 7 + [0.25] + [0.5] * 2
     assert len(shares) == BINS
     assert along_the_episode([episode([1.0], deliberated=[True])]).count(None) == BINS - 1
+
+
+@pytest.mark.parametrize("name", ["fake", "attc"])
+def test_the_studies_in_the_documentation_can_be_played(name: str, tmp_path: Path) -> None:
+    file = Path(__file__).parents[2] / "docs" / "studies" / f"{name}.yaml"
+    config = command.read_study(command.StudyOptions(file=file, out=tmp_path / "study"))
+    check_study(config)
+    assert {arm for pair in config.compared() for arm in pair} == set(config.arms)
