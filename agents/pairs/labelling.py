@@ -36,7 +36,8 @@ _FLOOR = 0.05
 """Action entries are divided by their spread, or by this share of the largest one where they hardly move."""
 
 _MOST = 4.0
-"""A pair of a rare phase counts at most so many times as much as the average one."""
+"""A pair of a rare phase counts at most so many times as much as the average one, before the weights are made to have
+mean 1 again."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,8 @@ import numpy as np
 import torch
 from lerobot.configs import FeatureType, PolicyFeature
 from lerobot.policies.factory import make_pre_post_processors
-from lerobot.utils.device_utils import auto_select_torch_device, is_torch_device_available
 
 from ...envs import Conventions
-from ...errors import ConfigError
 from ..policies.flow.configuration_flow import FlowConfig
 from ..policies.flow.modeling_flow import FlowPolicy
 from ..policies.flow.processor_flow import FlowInputsStep, canonical_rotation
@@ -20,6 +18,7 @@ from ..policies.flow.vocabulary import LIBERO_WORDS, words_of
 from ..policies.lerobot_checkpoint import Checkpoint
 from .config import TrainConfig
 from .demonstrations import Demonstration
+from .devices import device_for
 
 _LEAST = 1e-3
 """The least standard deviation that a state's entry is divided by: a millimetre."""
@@ -89,22 +88,6 @@ def statistics(config: FlowConfig, demonstrations: Sequence[Demonstration]) -> d
         "observation.state": {"mean": states.mean(0), "std": states.std(0).clamp(min=_LEAST)},
         "action": {"mean": labels.mean(0), "std": labels.std(0)},
     }
-
-
-def device_for(wanted: str) -> str:
-    """The torch device that a configuration means.
-
-    Args:
-        wanted: a device, or ``"auto"`` for the best that is there.
-
-    Raises:
-        ConfigError: it is not there.
-    """
-    if wanted == "auto":
-        return auto_select_torch_device().type
-    if wanted.partition(":")[0] not in ("cpu", "cuda", "mps", "xpu") or not is_torch_device_available(wanted):
-        raise ConfigError(f"there is no device {wanted!r} here; say cpu, or auto for the best that is there.")
-    return wanted
 
 
 def _rotation_start(conventions: Conventions) -> int | None:

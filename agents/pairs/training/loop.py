@@ -22,6 +22,7 @@ from ....critics import Binding, open_critic, save_critic
 from ....critics.losses import focal_loss
 from ....envs import Array, derive_seed
 from ....errors import RecordError, WeightsError
+from ...training.devices import device_for
 from ...training.schedule import learning_rate, update_average
 from ...training.state import STATE_FILE, cut_lines, load_state, save_state
 from ..pairset import PairSet, read_pairs
@@ -82,8 +83,6 @@ def train_critic(config: CriticTrainConfig, *, report: Callable[[CriticMetrics],
         WeightsError: training diverged.
     """
     import torch
-
-    from ...training.building import device_for
 
     pairs = read_pairs(config.data)
     check_learnable(pairs, single_task=config.single_task)
