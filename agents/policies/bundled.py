@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -23,9 +22,10 @@ import gymnasium as gym
 import numpy as np
 
 from ...cost import Cost, Stopwatch
-from ...envs import Array, Conventions, Observation, derive_seed, to_lerobot
+from ...envs import Array, Conventions, Observation, to_lerobot
 from ...errors import ConfigError, ContractError, ConventionError, WeightsError, choices
 from ..policy import Proposal
+from .candidates import blocks, candidate_noise
 from .lerobot_checkpoint import CONFIG, Checkpoint, load_checkpoint
 
 if TYPE_CHECKING:
@@ -36,13 +36,6 @@ WEIGHTS = Path(__file__).parents[1] / "weights" / "flow"
 
 _KIND = "thinktwice_flow"
 _OPTIONS = ("steps", "device")
-
-_PAIR, _BLOCK = 2, 14
-"""Candidates are computed in batches of these sizes: 2 (the reflex, and the second one of the clutch), then 14 each.
-
-A matrix product rounds differently at another batch size.  With fixed sizes, the first m of n candidates are bit for
-bit those of a call with m, and 16 candidates take two batches.
-"""
 
 
 class BundledPolicy:
@@ -180,8 +173,8 @@ class BundledPolicy:
 
         network = self._checkpoint.policy.network
         kept: list[Tensor] = []
-        for start, stop in _blocks(first, last):
-            noise = np.stack([_noise(seed, index, network.chunk_shape) for index in range(start, stop)])
+        for start, stop in blocks(first, last):
+            noise = np.stack([candidate_noise(seed, index, network.chunk_shape) for index in range(start, stop)])
             drawn = network.sample(summary, torch.from_numpy(noise).to(summary.device), steps=self.steps)
             kept.append(drawn[max(0, first - start) : last - start])
         actions = self._checkpoint.postprocessor(torch.cat(kept))
@@ -274,25 +267,6 @@ def _conventions(checkpoint: Checkpoint, name: str) -> Conventions:
             f"{name} reads the cameras {sorted(read)} and declares conventions of {sorted(declared)}."
         )
     return conventions
-
-
-def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The batches that hold candidates ``first`` to ``last``, each whole.
-
-    >>> list(_blocks(0, 1)), list(_blocks(0, 16)), list(_blocks(2, 17))
-    ([(0, 2)], [(0, 2), (2, 16)], [(2, 16), (16, 30)])
-    """
-    start, stop = 0, _PAIR
-    while start < last:
-        if stop > first:
-            yield start, stop
-        start, stop = stop, stop + _BLOCK
-
-
-def _noise(seed: int, index: int, shape: tuple[int, int]) -> Array:
-    """The noise of one candidate, ``float32[T, A]``, whatever others are drawn beside it."""
-    generator = np.random.default_rng(derive_seed(seed, "noise", index))
-    return generator.standard_normal(shape, np.float32)
 
 
 def _row(tensor: Tensor) -> Array:

@@ -2,7 +2,8 @@
 
 Each candidate has its own seed, derived from the call's and the candidate's place, and its own forward pass at batch
 size one.  So the first ``m`` of ``n`` candidates are bit for bit those of a call with ``m``, where a batched matrix
-product would round differently.  ``predict_action_chunk`` is called, never the queueing ``select_action``.
+product would round differently.  π0, π0.5 and SmolVLA encode the observation once instead: `shared_prefix`.
+``predict_action_chunk`` is called, never the queueing ``select_action``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...cost import Cost
 from ...envs import derive_seed
 from ...errors import WeightsError
+from .shared_prefix import FAMILIES, SharedPrefixSampler
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,6 +60,8 @@ def make_sampler(policy: Any) -> Sampler:
         raise WeightsError(f"a {kind!r} checkpoint cannot be used here: {_REFUSED[kind]}.")
     if kind in _DETERMINISTIC:
         return DeterministicSampler(policy)
+    if kind in FAMILIES and not policy.config.compile_model:
+        return SharedPrefixSampler(policy, steps=_denoising_steps(policy))
     return SeededSampler(policy, queued=kind in _QUEUED)
 
 

@@ -142,9 +142,9 @@ def test_steps_are_asked_for_and_accounted(original: Path, policy: BundledPolicy
 def test_actions_are_in_the_worlds_units(policy: BundledPolicy) -> None:
     """The statistics say mean 0.5 and deviation 2: undoing them gives the network's own numbers."""
     checkpoint = policy._checkpoint
-    from thinktwice.agents.policies.bundled import _noise
+    from thinktwice.agents.policies.candidates import candidate_noise
 
-    noise = torch.from_numpy(np.stack([_noise(3, index, (16, 7)) for index in range(2)]))
+    noise = torch.from_numpy(np.stack([candidate_noise(3, index, (16, 7)) for index in range(2)]))
     batch = checkpoint.preprocessor(policy._batch(observation()))
     with torch.no_grad():
         summary = checkpoint.policy.encode(batch).summary
