@@ -19,7 +19,7 @@ from ..errors import RecordError
 from .files import write_atomically
 from .traces import Trace, TracedDecision
 
-_POINTS = 9
+_POINTS = 6
 """Points of a path that are kept: the report draws a polyline of a few centimetres."""
 
 type Line = list[tuple[float, float]]

@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ..errors import RecordError, UsageError
+from ..errors import RecordError
 from .files import write_atomically
 from .records import EpisodeRecord, Run, open_run
-from .report_details import EpisodeDetails, episode_details
+from .report_details import EpisodeDetails, as_json, episode_details
 from .report_media import choose_media
+from .report_pictures import Budget
 from .summary import Group, Summary
-from .video import frame_rate
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 REPORT = "report.html"
 _HERE = Path(__file__).parent
-_SPOKEN = {"success": "solved", "failure": "not solved", "error": "error"}
+SCRIPTS = ("report", "report_timeline", "report_candidates", "report_map", "report_transcript", "report_episode")
+"""Of a page that shows episodes, in the order in which they are read."""
+SPOKEN = {"success": "solved", "failure": "not solved", "error": "error"}
+"""What the pages call each outcome."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,44 +57,32 @@ def write_report(run_folder: Path) -> Path:
         RecordError: the run cannot be read, or the folder cannot be written.
     """
     run = open_run(run_folder)
-    details = {record.key: episode_details(run, record) for record in run.episodes}
-    column = _column(run, details)
+    budget = Budget()
+    # Failures first: they are what a person looks at, and the room for pictures is limited.
+    ordered = sorted(run.episodes, key=lambda record: record.status == "success")
+    details = {record.key: episode_details(run, record, budget) for record in ordered}
+    column = column_of(run, details)
     html = render_page(
         "report.html",
+        scripts=SCRIPTS,
         column=column,
         episodes=[_row(record, details[record.key], column) for record in run.episodes],
         media=choose_media(run),
-        details={key: json.dumps(detail.plain) for key, detail in details.items()},
-        asked=_yaml({"config": run.config, "agent": run.agent}),
-        manifest=_yaml({key: value for key, value in run.manifest.items() if key != "episodes"}),
-        fps=frame_rate(run.manifest.get("conventions", {}).get("control_hz")),
+        pictures={key: detail.pictures for key, detail in details.items()},
+        details={record.key: as_json(details[record.key].plain) for record in run.episodes},
+        asked=as_yaml({"config": run.config, "agent": run.agent}),
+        manifest=as_yaml({key: value for key, value in run.manifest.items() if key != "episodes"}),
     )
     return write_page(run_folder / REPORT, html)
 
 
-def write_side_by_side(run_folders: Sequence[Path], out: Path) -> Path:
-    """Write one page with the tables of several runs beside one another.
+def column_of(run: Run, details: Mapping[str, EpisodeDetails]) -> Column:
+    """A run with its table.
 
-    Raises:
-        UsageError: fewer than two runs.
-        RecordError: a run cannot be read, or the page cannot be written.
+    Args:
+        run: the records.
+        details: of its episodes, as far as they are known already.
     """
-    if len(run_folders) < 2:
-        raise UsageError("a page of several runs needs at least two of them.")
-    columns = [_column(run, {}) for run in map(open_run, run_folders)]
-    tasks = list(dict.fromkeys(group.task for column in columns for group in column.summary.tasks))
-    instructions = {task: text for column in columns for task, text in column.instructions.items()}
-    html = render_page(
-        "report_runs.html",
-        columns=columns,
-        tasks=tasks,
-        instructions=instructions,
-        asked={column.name: _yaml({"config": column.run.config, "agent": column.run.agent}) for column in columns},
-    )
-    return write_page(out, html)
-
-
-def _column(run: Run, details: Mapping[str, EpisodeDetails]) -> Column:
     instructions: dict[str, str] = {}
     for record in run.episodes:
         known = instructions.get(record.episode.task)
@@ -104,7 +95,7 @@ def _column(run: Run, details: Mapping[str, EpisodeDetails]) -> Column:
 def _row(record: EpisodeRecord, details: EpisodeDetails, column: Column) -> dict[str, Any]:
     """One line of the episode list."""
     instruction = details.instruction or column.instructions.get(record.episode.task) or record.episode.task
-    spoken = _SPOKEN[record.status]
+    spoken = SPOKEN[record.status]
     searched = [record.key, record.episode.task, instruction, spoken, record.error or "", details.searched]
     return {
         "record": record,
@@ -114,15 +105,17 @@ def _row(record: EpisodeRecord, details: EpisodeDetails, column: Column) -> dict
     }
 
 
-def render_page(template: str, **values: Any) -> str:
-    """A page of this library's look, with its style and script inside.
+def render_page(template: str, *, scripts: Sequence[str] = ("report",), **values: Any) -> str:
+    """A page of this library's look, with its style and scripts inside.
 
     Args:
         template: its name in this folder.
+        scripts: names of scripts in this folder, in the order in which they are read.
         values: what the template reads besides ``style`` and ``script``.
     """
-    own = {name: (_HERE / f"report.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
-    return _environment().get_template(template).render(style=own["css"], script=own["js"], **values)
+    style = (_HERE / "report.css").read_text(encoding="utf-8")
+    script = "\n".join((_HERE / f"{name}.js").read_text(encoding="utf-8") for name in scripts)
+    return _environment().get_template(template).render(style=style, script=script, **values)
 
 
 def _environment() -> Environment:
@@ -152,7 +145,8 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def _yaml(data: Mapping[str, Any]) -> str:
+def as_yaml(data: Mapping[str, Any]) -> str:
+    """Plain data for a person to read."""
     return yaml.safe_dump(json.loads(json.dumps(data, default=str)), sort_keys=False, allow_unicode=True)
 
 

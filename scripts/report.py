@@ -10,13 +10,14 @@ from pathlib import Path
 import tyro
 
 from ..rollouts.config import Videos
-from ..rollouts.report import write_report, write_side_by_side
+from ..rollouts.report import write_report
+from ..rollouts.report_runs import write_side_by_side
 from ..rollouts.video import make_videos
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReportArgs:
-    """Write report.html into each run's folder; with several runs, also a page with their tables side by side."""
+    """Write report.html into each run's folder; with several runs, also a page that pairs each with the first."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """The runs' folders."""
