@@ -98,7 +98,7 @@ def calibrate(
 
     Raises:
         ConfigError: the runs are of several policies or of another agent, lack what the gate reads, hold episodes that
-            are kept for reporting, or are too few.
+            are kept for reporting, are too few, or show no doubt that varies.
         RecordError: a trace is missing or damaged.
         UsageError: there is no such gate.
     """
@@ -120,8 +120,13 @@ def calibrate(
         settings = MeasureSettings(name=gate, metric=metric, gripper_weight=gripper_weight, candidates=candidates)
         measure = build_measure(settings, None)
         episodes = [EpisodeDoubts(doubts=_computed(trace, measure), success=solved) for trace, solved in judged]
-    threshold = threshold_for(target, episodes)
     doubts = np.concatenate([episode.doubts for episode in episodes])
+    if np.ptp(doubts) == 0:
+        raise ConfigError(
+            f"the doubt is {doubts[0]:g} at each of the {len(doubts)} decisions, so no threshold tells them apart: the "
+            "policy gives one answer to one observation, or the gate cannot see how its answers differ."
+        )
+    threshold = threshold_for(target, episodes)
     return Clutch(
         measure=settings,
         threshold=threshold,

@@ -28,21 +28,6 @@ class Extends(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Deliberates:
-    """What happens when the gate opens.
-
-    Attributes:
-        select: chooses among the candidates.
-        candidates: how many there are, the gate's own among them.
-        described: the selector's name, critic and margin, for the record.
-    """
-
-    select: Selector
-    candidates: int
-    described: Mapping[str, Any]
-
-
 class AttcAgent:
     """Proposes what the gate needs, and executes the first candidate unless the gate opens.
 
@@ -52,9 +37,10 @@ class AttcAgent:
     Args:
         policy: proposes.
         gate: doubts, and says when to deliberate.
-        deliberation: what happens then.
+        select: chooses among the candidates when it opens.
+        candidates: how many there are then, the gate's own among them.
         metric: what makes chunks comparable; its ``execute`` says how much of each chunk is executed.
-        described: the gate's settings, for the record.
+        settings: of gate and selector, plain data for the record.
 
     Raises:
         ConfigError: there are fewer candidates than two, or than the gate compares.
@@ -65,18 +51,19 @@ class AttcAgent:
         *,
         policy: Policy,
         gate: AttcGate,
-        deliberation: Deliberates,
+        select: Selector,
+        candidates: int,
         metric: ChunkMetric,
-        described: Mapping[str, Any],
+        settings: Mapping[str, Any],
     ) -> None:
         least = max(2, gate.candidates_needed)
-        if deliberation.candidates < least:
+        if candidates < least:
             raise ConfigError(
-                f"candidates must be at least {least}, to choose from and for the gate to compare, got "
-                f"{deliberation.candidates}. For no choice at all use --agent reflex."
+                f"candidates must be at least {least}, to choose from and for the gate to compare, got {candidates}. "
+                "For no choice at all use --agent reflex."
             )
-        self._policy, self._gate, self._deliberation = policy, gate, deliberation
-        self._metric, self._described = metric, described
+        self._policy, self._gate, self._choose, self._candidates = policy, gate, select, candidates
+        self._metric, self._settings = metric, settings
         self._seed, self._index = 0, 0
         self._committed: Array | None = None
 
@@ -98,8 +85,7 @@ class AttcAgent:
         with watch("gate"):
             doubt = self._gate.doubt(observation, proposal)
         opened = self._gate.opens(doubt)
-        looked = Cost(denoising_steps=self._gate.evaluations)
-        spent = proposal.cost + looked
+        spent = proposal.cost + Cost(denoising_steps=self._gate.evaluations)
         selection: Selection | None = None
         if opened:
             proposal, more = self._complete(observation, proposal, seed)
@@ -107,9 +93,8 @@ class AttcAgent:
                 selection = self._select(observation, proposal, seed)
             spent = spent + more + Cost(comparisons=selection.comparisons)
         chunk = proposal.chunks[0] if selection is None else selection.chunk
-        committed, self._committed = self._committed, self._tail(chunk)
+        self._committed = self._tail(chunk)
         several = len(proposal.chunks) > 1
-        notes = {**proposal.notes, **(selection.notes if selection else {})}
         return Decision(
             chunk=chunk[: self._metric.execute],
             mode="deliberate" if opened else "reflex",
@@ -119,7 +104,7 @@ class AttcAgent:
             chosen=(selection.index if selection else 0) if several else None,
             preferences=selection.preferences if selection else None,
             cost=spent + Cost(seconds=watch.seconds),
-            notes=notes if committed is None else {**notes, COMMITTED: committed},
+            notes={**proposal.notes, **(selection.notes if selection else {})},
         )
 
     def describe(self) -> dict[str, Any]:
@@ -127,9 +112,8 @@ class AttcAgent:
         return {
             "agent": "attc",
             "policy": self._policy.describe(),
-            "gate": dict(self._described),
-            "selector": dict(self._deliberation.described),
-            "candidates": self._deliberation.candidates,
+            **self._settings,
+            "candidates": self._candidates,
             "execute": self._metric.execute,
         }
 
@@ -140,7 +124,7 @@ class AttcAgent:
 
     def _complete(self, observation: Observation, proposal: Proposal, seed: int) -> tuple[Proposal, Cost]:
         """The proposal with all candidates, and what the new ones cost."""
-        wanted = self._deliberation.candidates
+        wanted = self._candidates
         if len(proposal.chunks) == wanted:
             return proposal, Cost()
         if isinstance(self._policy, Extends):
@@ -151,7 +135,7 @@ class AttcAgent:
         return complete, complete.cost
 
     def _select(self, observation: Observation, proposal: Proposal, seed: int) -> Selection:
-        return self._deliberation.select(
+        return self._choose(
             Deliberation(
                 observation=observation,
                 proposal=proposal,

@@ -15,7 +15,7 @@ from ...envs import DeclaresConventions, check_compatible
 from ...errors import ConfigError, UsageError, choices
 from ..catalog import POLICIES, build_policy
 from ..policy import Policy
-from .agent import AttcAgent, Deliberates
+from .agent import AttcAgent
 from .clutch import load_clutch
 from .distances import ChunkMetric, action_weights
 from .gates import AttcGate, FixedGate, ThresholdGate, describe_gate
@@ -98,16 +98,19 @@ def build_attc(options: AttcOptions, env: gym.Env[Any, Any]) -> AttcAgent:
         weights=action_weights(world.action, scale=None, gripper=options.gripper_weight), execute=options.execute
     )
     gate, settings = _gate(options, policy, plain)
+    # Selectors measure as the clutch does, except that the velocity gate's weights are for normalised actions.
     metric = settings.metric if options.clutch is not None and settings.name != "velocity" else plain
     described = describe_gate(gate, settings.to_json())
     if options.clutch is not None:
         described["clutch"] = options.clutch.name
+    select, selector = _selector(options, policy, env)
     return AttcAgent(
         policy=policy,
         gate=gate,
-        deliberation=_deliberation(options, policy, env),
+        select=select,
+        candidates=options.candidates,
         metric=metric,
-        described=described,
+        settings={"gate": described, "selector": selector},
     )
 
 
@@ -176,7 +179,8 @@ def _refuse(options: AttcOptions, names: tuple[str, ...], why: str) -> None:
         raise ConfigError(f"{why}, so --{given[0]} makes no sense beside it. Leave it out.")
 
 
-def _deliberation(options: AttcOptions, policy: Policy, env: gym.Env[Any, Any]) -> Deliberates:
+def _selector(options: AttcOptions, policy: Policy, env: gym.Env[Any, Any]) -> tuple[Selector, dict[str, Any]]:
+    """The selector, and what the record says of it."""
     name = options.selector or ("copeland" if options.critic else "medoid")
     described: dict[str, Any] = {"name": name}
     if name in JUDGED:
@@ -196,7 +200,7 @@ def _deliberation(options: AttcOptions, policy: Policy, env: gym.Env[Any, Any]) 
             raise ConfigError(f"the selector {name!r} asks no critic. Leave --critic and --margin out.")
         select = _without_critic(name, env)
         described |= {"privileged": True} if name == "oracle" else {}
-    return Deliberates(select=select, candidates=options.candidates, described=described)
+    return select, described
 
 
 def _without_critic(name: str, env: gym.Env[Any, Any]) -> Selector:

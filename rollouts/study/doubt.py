@@ -28,12 +28,14 @@ class EpisodeDeliberation:
         solved: whether it was solved.
         doubts: ``float64[D]``; NaN where no gate looked.
         deliberated: ``bool[D]``.
+        seconds: ``float64[D]``: wall seconds of each decision.
     """
 
     key: str
     solved: bool
     doubts: Array
     deliberated: Array
+    seconds: Array
 
 
 def read_deliberation(arm: ArmRuns) -> list[EpisodeDeliberation]:
@@ -55,6 +57,7 @@ def read_deliberation(arm: ArmRuns) -> list[EpisodeDeliberation]:
                     solved=record.status == "success",
                     doubts=np.array(doubts, float),
                     deliberated=np.array([decision.mode == "deliberate" for decision in decisions]),
+                    seconds=np.array([decision.seconds["act"] for decision in decisions], float),
                 )
             )
     return found
@@ -66,6 +69,22 @@ def along_the_episode(episodes: Sequence[EpisodeDeliberation]) -> list[float | N
     chosen = np.concatenate([e.deliberated for e in episodes])
     bins = np.minimum((places * BINS).astype(int), BINS - 1)
     return [float(chosen[bins == place].mean()) if (bins == place).any() else None for place in range(BINS)]
+
+
+def seconds_by_mode(episodes: Sequence[EpisodeDeliberation]) -> dict[str, dict[str, float]]:
+    """What decisions took that stayed a reflex, the gate's look included, and those that deliberated."""
+    spent = np.concatenate([episode.seconds for episode in episodes])
+    chosen = np.concatenate([episode.deliberated for episode in episodes])
+    return {
+        mode: {
+            "mean": float(spent[those].mean()),
+            "p50": float(np.percentile(spent[those], 50)),
+            "p95": float(np.percentile(spent[those], 95)),
+            "count": int(those.sum()),
+        }
+        for mode, those in (("reflex", ~chosen), ("deliberate", chosen))
+        if those.any()
+    }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,15 @@ from ..records import SUMMARY
 from ..report import render_page, write_page
 from ..summary import summarise
 from .config import StudyConfig
-from .doubt import EpisodeDeliberation, Scores, along_the_episode, foresight, read_deliberation, score
+from .doubt import (
+    EpisodeDeliberation,
+    Scores,
+    along_the_episode,
+    foresight,
+    read_deliberation,
+    score,
+    seconds_by_mode,
+)
 from .figures import Figure, draw_figures
 from .play import ArmRuns, open_arms, unfinished
 from .table import METHODS, arm_figures, pair_figures
@@ -65,7 +73,10 @@ def summarise_study(config: StudyConfig, arms: Mapping[str, ArmRuns]) -> dict[st
             "episodes_per_task_and_seed": config.episodes,
             "seeds": config.seeds,
         },
-        "arms": {name: arm_figures(arm) for name, arm in arms.items()},
+        "arms": {
+            name: arm_figures(arm) | {"seconds_by_mode": seconds_by_mode(episodes) if episodes else {}}
+            for (name, arm), episodes in zip(arms.items(), deliberation.values(), strict=True)
+        },
         "paired": {
             f"{one} vs {other}": pair_figures(arms[one], arms[other], accept=config.accept) for one, other in compared
         },

@@ -133,6 +133,8 @@ def test_rollouts_that_do_not_fit_are_refused(observed: Run, reference: Path, tm
         from_runs(observed, gate="pairwise", candidates=4)
     with pytest.raises(ConfigError, match=r"its initial state 10 belongs to the split 'reporting'"):
         from_runs(record(tmp_path / "reported", episodes=11))
+    with pytest.raises(ConfigError, match=r"the doubt is 0 at each of the \d+ decisions"):
+        from_runs(record(tmp_path / "certain", policy="fake:1"))
     with pytest.raises(ConfigError, match="did not record the velocity gate's doubt"):
         from_runs(observed, gate="velocity")
     with pytest.raises(ConfigError, match="at least one run"):

@@ -13,7 +13,15 @@ import yaml
 from thinktwice.errors import ConfigError, RecordError, UsageError
 from thinktwice.rollouts import compare, open_run
 from thinktwice.rollouts.study.config import check_study
-from thinktwice.rollouts.study.doubt import BINS, EpisodeDeliberation, along_the_episode, auroc, roc_curve, score
+from thinktwice.rollouts.study.doubt import (
+    BINS,
+    EpisodeDeliberation,
+    along_the_episode,
+    auroc,
+    roc_curve,
+    score,
+    seconds_by_mode,
+)
 from thinktwice.scripts import study as command
 from thinktwice.scripts.cli import run as call
 
@@ -124,7 +132,9 @@ def test_a_study_that_was_stopped_ends_the_same(played: Path, tmp_path: Path) ->
 
 def timeless(summary: dict[str, Any]) -> dict[str, Any]:
     arms = {
-        name: {key: value for key, value in arm.items() if key not in ("seconds_per_decision", "stages")}
+        name: {
+            key: value for key, value in arm.items() if key not in ("seconds_per_decision", "seconds_by_mode", "stages")
+        }
         for name, arm in summary["arms"].items()
     }
     return {**summary, "arms": arms, "command": ""}
@@ -207,7 +217,17 @@ def test_the_intervals_of_the_area_cover_it() -> None:
 def episode(doubts: Any, *, deliberated: Any = None, solved: bool = True) -> EpisodeDeliberation:
     values = np.array(doubts, float)
     chosen = np.zeros(len(values), bool) if deliberated is None else np.array(deliberated)
-    return EpisodeDeliberation(key=f"{values.tolist()}", solved=solved, doubts=values, deliberated=chosen)
+    seconds = np.where(chosen, 3.0, 1.0)
+    return EpisodeDeliberation(
+        key=f"{values.tolist()}", solved=solved, doubts=values, deliberated=chosen, seconds=seconds
+    )
+
+
+def test_what_a_closed_gate_costs_is_told_apart() -> None:
+    found = seconds_by_mode([episode([1.0, 2.0], deliberated=[False, True]), episode([0.0])])
+    assert (found["reflex"]["mean"], found["reflex"]["count"]) == (1.0, 2)
+    assert (found["deliberate"]["p95"], found["deliberate"]["count"]) == (3.0, 1)
+    assert "deliberate" not in seconds_by_mode([episode([0.0])])
 
 
 def test_scores_do_not_grow_with_the_length_of_an_episode() -> None:

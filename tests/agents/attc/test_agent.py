@@ -11,7 +11,6 @@ import pytest
 
 from thinktwice.agents import Proposal
 from thinktwice.agents.attc import COMMITTED, AttcAgent, AttcOptions, ChunkMetric, FixedGate, build_attc
-from thinktwice.agents.attc.agent import Deliberates
 from thinktwice.agents.attc.selection import CONSENSUS
 from thinktwice.agents.conformance import check_agent
 from thinktwice.agents.fakes import FakePolicy
@@ -114,9 +113,10 @@ def test_candidates_that_are_not_numbers_stop_the_episode(observations: list[Obs
     agent = AttcAgent(
         policy=BrokenPolicy(0.5, None),
         gate=FixedGate(always=True),
-        deliberation=Deliberates(select=CONSENSUS["medoid"], candidates=5, described={}),
+        select=CONSENSUS["medoid"],
+        candidates=5,
         metric=ChunkMetric(weights=(1.0, 1.0)),
-        described={},
+        settings={},
     )
     agent.reset(seed=0)
     with pytest.raises(ContractError, match=r"candidate 2 of 5 .*NaN"):
