@@ -14,6 +14,7 @@ from ..chunks import Array
 from .conventions import CONTROL_HZ
 from .install import compile_xml, import_libero, import_mujoco
 from .scene import without_textures
+from .stepping import ExactStepper, Stepping
 from .suites import LiberoTask, stored_states
 
 SETTLE_STEPS = 10
@@ -37,16 +38,18 @@ class Simulator:
 
     Args:
         task: what to simulate.
+        stepping: ``"exact"`` for `ExactStepper`, ``"stock"`` for robosuite's own step.
 
     Raises:
         MissingDependency: LIBERO is not installed.
         WorldError: the simulator cannot be built.
     """
 
-    def __init__(self, task: LiberoTask) -> None:
+    def __init__(self, task: LiberoTask, *, stepping: Stepping = "exact") -> None:
         self.task = task
         with _global_numpy_seed(_CONSTRUCTION_SEED):
             self.robosuite_env = _build(task)
+        self._stepper = ExactStepper(self.robosuite_env) if stepping == "exact" else None
         # What a reset would otherwise inherit from the episode before: fixtures are moved by writing the model.
         self._pristine = {name: getattr(self.model, name).copy() for name in MUTABLE_MODEL_FIELDS}
 
@@ -97,7 +100,8 @@ class Simulator:
         Returns:
             Whether the goal holds now.
         """
-        _, _, success, _ = self.robosuite_env.step(np.asarray(action, np.float64))
+        action = np.asarray(action, np.float64)
+        success = self._stepper.step(action) if self._stepper else self.robosuite_env.step(action)[2]
         # A step ends by moving the joints; bring poses up to them, which changes nothing that the next step reads.
         mujoco = import_mujoco()
         mujoco.mj_kinematics(self.model, self.data)

@@ -16,6 +16,7 @@ from ..registration import LIBERO
 from ..split import REPORTING, TUNING
 from .install import versions
 from .simulator import SETTLE_STEPS
+from .stepping import Stepping
 from .suites import CAP_SOURCE, find_task, step_cap, stored_states, suite_tasks
 
 
@@ -33,6 +34,8 @@ class LiberoOptions:
     """Pixels of each image."""
     max_steps: int | None = None
     """Control steps before an episode is cut off; the suite's usual number when not given."""
+    stepping: Stepping = "exact"
+    """exact: the states of robosuite's own step, in less time; stock: robosuite's own step."""
     init_states: str = "stored"
     """stored: LIBERO's initial states from 0 on; tuning, reporting, a range such as 10-39 or one number: from those;
     fresh: each episode's seed draws a placement."""
@@ -79,6 +82,7 @@ class LiberoWorld:
             width=self.options.width,
             rendering=self.options.rendering,
             max_steps=self.options.max_steps,
+            stepping=self.options.stepping,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -152,5 +156,6 @@ def open_libero(name: str, options: LiberoOptions) -> LiberoWorld:
         width=options.width,
         rendering=options.rendering,
         max_steps=options.max_steps,
+        stepping=options.stepping,
     )
     return LiberoWorld(name=name, options=options)
