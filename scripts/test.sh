@@ -2,30 +2,46 @@
 # Lint, types and every test but those marked `long`; extra arguments go to pytest.
 #
 # Each area has a process of its own: simulators, ROS and planners load native libraries that were never made to
-# share one, and a crash in one area then hides nothing of the others.
+# share one, and a crash in one area then hides nothing of the others.  Two areas run at a time (JOBS=1 for one), and
+# each prints when it is done.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 scripts/check.sh || exit 1
 
 areas=(
-  "tests/foundation tests/conformance tests/scripts"
   "tests/rollouts"
   "tests/envs/libero"
+  "tests/agents/experts tests/agents/policies tests/agents/lerobot tests/agents/training"
+  "tests/foundation tests/conformance tests/scripts"
   "tests/envs/alfworld tests/envs/r2r"
   "tests/envs/rooms tests/perception"
-  "tests/envs/ros"
-  "tests/agents/experts tests/agents/policies tests/agents/lerobot tests/agents/training"
-  "tests/critics tests/agents/pairs"
+  "tests/critics tests/agents/pairs tests/agents/attc"
   "tests/agents/lesa tests/agents/navigation tests/agents/prism"
 )
-failed=()
-for area in "${areas[@]}"; do
-  echo "== $area"
+# Watchdogs measure time here, so nothing runs beside it.
+alone="tests/envs/ros"
+
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+run_area() {
+  local area=$1 log began=$SECONDS
+  log=$logs/$(tr '/ ' '__' <<<"$area")
+  shift
   # shellcheck disable=SC2086
-  .venv/bin/pytest -q -m "not long" --durations=5 $area "$@" || failed+=("$area")
+  .venv/bin/pytest -q -m "not long" --durations=5 $area "$@" >"$log" 2>&1 || echo "$area" >>"$logs/failed"
+  printf '== %s (%d s)\n%s\n' "$area" $((SECONDS - began)) "$(cat "$log")"
+}
+
+run_area "$alone" "$@"
+for area in "${areas[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n; done
+  run_area "$area" "$@" &
 done
-if [ ${#failed[@]} -gt 0 ]; then
-  printf 'failed: %s\n' "${failed[@]}"
+wait
+if [ -e "$logs/failed" ]; then
+  sed 's/^/failed: /' "$logs/failed"
   exit 1
 fi
-echo "every area passed"
+echo "every area passed in $SECONDS s"
