@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from ..policy import Proposal
 from .lerobot_checkpoint import Checkpoint, load_checkpoint, locate
 from .lerobot_samplers import Sampler, make_sampler
 from .lerobot_spec import FILE, CameraSource, Declaration, parse_spec, read_declaration
+from .prefix_features import check_prefix, prefix_features
 
 _IMAGES = "observation.images."
 _STATE = "observation.state"
@@ -85,12 +87,17 @@ class LeRobotPolicy:
         config = self._checkpoint.policy.config
         # Mixed precision where the checkpoint asks for it, as in LeRobot's own evaluation.
         mixed = torch.autocast(torch.device(self._checkpoint.device).type, enabled=config.use_amp)
-        with watch("sample"), mixed:
+        with watch("sample"), mixed, self._exposed() as features:
             sampled, cost = self._sampler.sample(batch, n, seed=seed)
         with watch("postprocess"):
             actions = self._checkpoint.postprocessor(sampled[:, : getattr(config, "n_action_steps", None)])
             chunks: Array = actions.to("cpu", torch.float32).numpy()
-        return Proposal(chunks=chunks, cost=cost + Cost(seconds=watch.seconds))
+        return Proposal(chunks=chunks, features=features, cost=cost + Cost(seconds=watch.seconds))
+
+    def _exposed(self) -> contextlib.AbstractContextManager[dict[str, Array]]:
+        """What critics may read of the observation, filled while candidates are sampled."""
+        tokens = self._declaration.features
+        return prefix_features(self._checkpoint.policy, tokens=tokens) if tokens else contextlib.nullcontext({})
 
     def _batch(self, observation: Observation) -> dict[str, Any]:
         """The observation as LeRobot's pre-processors take it: images ``float32[3, H, W]`` in [0, 1]."""
@@ -134,6 +141,7 @@ class LeRobotPolicy:
             "images": [dataclasses.asdict(image) for image in self._images],
             "n_obs_steps": config.n_obs_steps,
             "history": self._declaration.history,
+            "features": self._declaration.features,
             "temporal_ensembling": False,
             "undeclared": [group for group, known in groups.items() if not known],
         }
@@ -143,7 +151,7 @@ def build_lerobot(argument: str, env: gym.Env[Any, Any]) -> LeRobotPolicy:
     """Load ``PATH_OR_HUB_ID?options`` for a world.
 
     Raises:
-        ConfigError: an option or the declaration beside the checkpoint is wrong.
+        ConfigError: an option or the declaration beside the checkpoint is wrong, or it has no features to expose.
         WeightsError: the checkpoint is missing, damaged, or of a kind that has no pure chunks.
         ConventionError: the checkpoint reads or writes something else than the world gives or takes.
     """
@@ -152,6 +160,8 @@ def build_lerobot(argument: str, env: gym.Env[Any, Any]) -> LeRobotPolicy:
     declaration = read_declaration(folder, spec.options)
     checkpoint = load_checkpoint(folder, device=declaration.device)
     sampler = make_sampler(checkpoint.policy)
+    if declaration.features:
+        check_prefix(checkpoint.policy)
     world = env.unwrapped
     images, cameras = _map_images(checkpoint, declaration, world)
     _check_sizes(checkpoint, declaration, world)

@@ -32,7 +32,7 @@ from ...errors import ConfigError, choices
 
 FILE = "thinktwice.yaml"
 _IMAGES = "images."
-_OPTIONS = ("any_size", "device", "history", "revision")
+_OPTIONS = ("any_size", "device", "features", "history", "revision")
 
 
 class CameraSource(BaseModel):
@@ -61,6 +61,7 @@ class Declaration(BaseModel):
             many times.  It was trained to read motion from them, so this is never done without being asked for.
         any_size: accept images of another size than the checkpoint's, because its processor or model resizes them.
         device: torch device; None for the checkpoint's own, or the best that is present.
+        features: how many tokens of the prefix are exposed to critics (π0, π0.5, SmolVLA); 0 for none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
@@ -70,6 +71,7 @@ class Declaration(BaseModel):
     history: Literal["repeat"] | None = None
     any_size: bool = False
     device: str | None = None
+    features: int = Field(default=0, ge=0)
 
     @field_validator("cameras", mode="before")
     @classmethod

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from thinktwice.agents.pairs.collector import CollectorOptions
 from thinktwice.agents.pairs.contract import LabelOptions
-from thinktwice.agents.pairs.labelling import Counts
+from thinktwice.agents.pairs.expert import WAYS
+from thinktwice.agents.pairs.labelling import Counts, label
+from thinktwice.agents.pairs.states import STATES, StoredStates, write_states
 from thinktwice.agents.pairs.training.config import CriticTrainConfig
+from thinktwice.envs import EpisodeId
 from thinktwice.rollouts.pairs import PairOptions, collect_pairs
 
 EXPERT: dict[str, Any] = {"policy": "fake:0.5", "source": "expert", "expert": "fake:1", "execute": 2, "candidates": 5}
@@ -56,11 +61,62 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def made_up(seed: int, count: int = 6, *, task: str = "a", phase: str = "go", **changed: Any) -> StoredStates:
+    """Decisions whose right chunk, a constant one, is written in the features: twice the first two numbers."""
+    random = np.random.default_rng(seed)
+    summary = random.normal(size=(count, 5)).astype(np.float32)
+    right = np.broadcast_to(2 * summary[:, None, None, :2], (count, 1, 4, 2))
+    states = StoredStates(
+        episode=EpisodeId(world="w", task=task, init_state=None, seed=seed),
+        instruction="go",
+        source="expert",
+        policy={"policy": "bundled", "sha256": "a" * 64},
+        phases=(phase,) * count,
+        low=np.full(2, -9, np.float32),
+        high=np.full(2, 9, np.float32),
+        decision=np.arange(count),
+        chunks=2 * random.normal(size=(count, 4, 4, 2)).astype(np.float32),
+        extra={},
+        facts={WAYS: np.ascontiguousarray(right)},
+        features={"summary": summary},
+        state=random.normal(size=(count, 6)).astype(np.float32),
+        committed=random.normal(size=(count, 2, 2)).astype(np.float32),
+        committed_length=np.array([0, *[2] * (count - 1)]),
+    )
+    return dataclasses.replace(states, **changed)
+
+
+def store_states(folder: Path, *several: StoredStates) -> Path:
+    (folder / STATES).mkdir(parents=True, exist_ok=True)
+    for states in several:
+        with (folder / STATES / f"{states.episode.key}.safetensors").open("wb") as file:
+            write_states(file, states)
+    return folder
+
+
 @pytest.fixture
-def small(collected: Path, tmp_path: Path) -> Callable[..., CriticTrainConfig]:
+def decisions() -> Callable[..., StoredStates]:
+    return made_up
+
+
+@pytest.fixture
+def store() -> Callable[..., Path]:
+    return store_states
+
+
+@pytest.fixture
+def learnable(tmp_path: Path) -> Path:
+    """A made-up pair set of eight episodes in two tasks."""
+    folder = store_states(tmp_path / "made up", *(made_up(seed, task="ab"[seed % 2]) for seed in range(8)))
+    label(folder, LabelOptions(), provenance={})
+    return folder
+
+
+@pytest.fixture
+def small(learnable: Path, tmp_path: Path) -> Callable[..., CriticTrainConfig]:
     """A configuration that trains in a second."""
 
     def make(**settings: Any) -> CriticTrainConfig:
-        return CriticTrainConfig(**(SMALL | {"data": (collected,), "out": tmp_path / "training"} | settings))
+        return CriticTrainConfig(**(SMALL | {"data": (learnable,), "out": tmp_path / "training"} | settings))
 
     return make

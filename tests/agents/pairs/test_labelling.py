@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from thinktwice.agents.pairs.contract import LabelOptions
 from thinktwice.agents.pairs.expert import WAYS
 from thinktwice.agents.pairs.labelling import Counts, action_scale, label
 from thinktwice.agents.pairs.pairset import read_pairs
-from thinktwice.agents.pairs.states import STATES, StoredStates, read_states, write_states
+from thinktwice.agents.pairs.states import STATES, StoredStates, read_states
 from thinktwice.agents.pairs.tables import MANIFEST, PAIRS_TABLE
 from thinktwice.envs import EpisodeId
 from thinktwice.errors import RecordError, UsageError
@@ -22,42 +23,17 @@ from thinktwice.errors import RecordError, UsageError
 ANY = LabelOptions()
 
 
-def decisions(seed: int, count: int = 4, *, task: str = "a", phase: str = "go", **changed: Any) -> StoredStates:
-    """Decisions with candidates around zero, where the expert's chunk is all zeros."""
-    random = np.random.default_rng(seed)
-    states = StoredStates(
-        episode=EpisodeId(world="w", task=task, init_state=None, seed=seed),
-        instruction="go",
-        source="expert",
-        policy={"policy": "bundled", "sha256": "a" * 64},
-        phases=(phase,) * count,
-        low=-np.ones(2, np.float32),
-        high=np.ones(2, np.float32),
-        decision=np.arange(count),
-        chunks=random.normal(size=(count, 3, 4, 2)).astype(np.float32),
-        extra={},
-        facts={WAYS: np.zeros((count, 1, 4, 2), np.float32)},
-        features={"summary": random.normal(size=(count, 5)).astype(np.float32)},
-        state=random.normal(size=(count, 6)).astype(np.float32),
-        committed=random.normal(size=(count, 2, 2)).astype(np.float32),
-        committed_length=np.array([0, *[2] * (count - 1)]),
-    )
-    return dataclasses.replace(states, **changed)
+type Make = Callable[..., StoredStates]
+type Store = Callable[..., Path]
+type Label = Callable[..., Counts]
 
 
-def store(folder: Path, *several: StoredStates) -> Path:
-    (folder / STATES).mkdir(parents=True, exist_ok=True)
-    for states in several:
-        with (folder / STATES / f"{states.episode.key}.safetensors").open("wb") as file:
-            write_states(file, states)
-    return folder
+@pytest.fixture
+def labelled(store: Callable[..., Path]) -> Callable[..., Counts]:
+    return lambda folder, *several: label(store(folder, *several), ANY, provenance={})
 
 
-def labelled(folder: Path, *several: StoredStates) -> Counts:
-    return label(store(folder, *several), ANY, provenance={})
-
-
-def test_decisions_come_back_as_they_were(tmp_path: Path) -> None:
+def test_decisions_come_back_as_they_were(decisions: Make, store: Store, tmp_path: Path) -> None:
     states = decisions(1)
     store(tmp_path, states)
     read = read_states(next((tmp_path / STATES).iterdir()))
@@ -70,8 +46,10 @@ def test_decisions_come_back_as_they_were(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.tail(1), states.committed[1])
 
 
-def test_equal_chunks_and_ties_and_repeated_decisions_are_dropped_and_counted(tmp_path: Path) -> None:
-    states = decisions(1)
+def test_equal_chunks_and_ties_and_repeated_decisions_are_dropped_and_counted(
+    decisions: Make, labelled: Label, tmp_path: Path
+) -> None:
+    states = decisions(1, 4, facts={WAYS: np.zeros((4, 1, 4, 2), np.float32)})
     chunks, state = states.chunks.copy(), states.state.copy()
     chunks[0, 1] = chunks[0, 0]
     chunks[1, 1] = -chunks[1, 0]
@@ -82,17 +60,19 @@ def test_equal_chunks_and_ties_and_repeated_decisions_are_dropped_and_counted(tm
     assert counts.ties >= 1
     assert counts.repeated == 1
     assert counts.states == 3
-    assert counts.pairs + counts.ties + counts.identical == 9
+    assert counts.pairs + counts.ties + counts.identical == 3 * 6
 
 
-def test_actions_beyond_the_bounds_act_as_the_bounds(tmp_path: Path) -> None:
+def test_actions_beyond_the_bounds_act_as_the_bounds(decisions: Make, labelled: Label, tmp_path: Path) -> None:
     """Two candidates that the world executes alike are a tie."""
     chunks = np.stack([np.full((4, 2), value, np.float32) for value in (3.0, 5.0, 0.1)])[None]
-    counts = labelled(tmp_path, decisions(1, 1, chunks=chunks))
+    bounds = {"low": -np.ones(2, np.float32), "high": np.ones(2, np.float32)}
+    facts = {WAYS: np.zeros((1, 1, 4, 2), np.float32)}
+    counts = labelled(tmp_path, decisions(1, 1, chunks=chunks, facts=facts, **bounds))
     assert (counts.pairs, counts.ties) == (2, 1)
 
 
-def test_every_task_counts_alike_and_within_it_every_phase(tmp_path: Path) -> None:
+def test_every_task_counts_alike_and_within_it_every_phase(decisions: Make, labelled: Label, tmp_path: Path) -> None:
     labelled(
         tmp_path,
         decisions(1, 20, task="a", phase="reach"),
@@ -115,7 +95,7 @@ def test_every_task_counts_alike_and_within_it_every_phase(tmp_path: Path) -> No
     }
 
 
-def test_a_rare_phase_does_not_take_over(tmp_path: Path) -> None:
+def test_a_rare_phase_does_not_take_over(decisions: Make, labelled: Label, tmp_path: Path) -> None:
     labelled(tmp_path, decisions(1, 200, phase="reach"), decisions(2, 1, phase="grasp"), decisions(3, 50, task="b"))
     pairs = read_pairs([tmp_path])
     # Equal shares would make the one pair of that phase count a hundred times as much as the average one.
@@ -129,7 +109,7 @@ def test_entries_that_hardly_move_are_not_blown_up() -> None:
 
 
 @pytest.mark.parametrize("name", ["chunks", "state", "committed", "summary", WAYS])
-def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, name: str) -> None:
+def test_numbers_that_are_not_finite_are_refused(decisions: Make, store: Store, tmp_path: Path, name: str) -> None:
     states = decisions(1)
     broken = {"summary": states.features, WAYS: states.facts}.get(name, {}).get(name, getattr(states, name, None))
     broken.reshape(-1)[3] = np.nan
@@ -143,17 +123,19 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, name: str) -> N
     [
         ({"source": "branch"}, "one source"),
         ({"policy": {"policy": "bundled", "sha256": "b" * 64}}, "another policy"),
-        ({"chunks": np.zeros((4, 3, 5, 2), np.float32)}, "chunks of shape"),
-        ({"chunks": np.zeros((4, 2, 4, 2), np.float32)}, "roles"),
+        ({"chunks": np.zeros((6, 4, 5, 2), np.float32)}, "chunks of shape"),
+        ({"chunks": np.zeros((6, 2, 4, 2), np.float32)}, "roles"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(tmp_path: Path, other: Any, message: str) -> None:
+def test_what_does_not_belong_together_is_refused(
+    decisions: Make, store: Store, tmp_path: Path, other: Any, message: str
+) -> None:
     store(tmp_path, decisions(1), decisions(2, **other))
     with pytest.raises(RecordError, match=message):
         label(tmp_path, ANY, provenance={})
 
 
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
+def test_damaged_files_are_refused(decisions: Make, labelled: Label, tmp_path: Path) -> None:
     labelled(tmp_path, decisions(1))
     path = next((tmp_path / STATES).iterdir())
     whole = path.read_bytes()
@@ -174,12 +156,12 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         read_pairs([tmp_path])
 
 
-def test_reading_several_sets(tmp_path: Path) -> None:
+def test_reading_several_sets(decisions: Make, labelled: Label, tmp_path: Path) -> None:
     for name, seed in (("one", 1), ("two", 2)):
         labelled(tmp_path / name, decisions(seed))
     labelled(tmp_path / "stored", decisions(3, episode=EpisodeId(world="w", task="a", init_state=3, seed=1)))
     labelled(tmp_path / "foreign", decisions(4, policy={"policy": "bundled", "sha256": "b" * 64}))
-    labelled(tmp_path / "wide", decisions(5, features={"summary": np.zeros((4, 9), np.float32)}))
+    labelled(tmp_path / "wide", decisions(5, features={"summary": np.zeros((6, 9), np.float32)}))
     both = read_pairs([tmp_path / "one", tmp_path / "two"])
     alone = [read_pairs([tmp_path / name]) for name in ("one", "two")]
     assert len(both) == len(alone[0]) + len(alone[1])
