@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import html.parser
 import json
-import os
 import re
 import shutil
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from thinktwice.cost import Cost
 from thinktwice.errors import RecordError, UsageError
 from thinktwice.rollouts import report_media
-from thinktwice.rollouts.records import open_run
+from thinktwice.rollouts.records import Run, open_run
 from thinktwice.rollouts.report import write_report
+from thinktwice.rollouts.report_decisions import plain_decision
 from thinktwice.rollouts.report_details import MAX_DECISIONS, MAX_EPISODE, MAX_TEXT, episode_details
 from thinktwice.rollouts.report_media import choose_media, filmstrip
+from thinktwice.rollouts.report_pairs import KINDS, pair_runs
+from thinktwice.rollouts.report_pictures import Budget, pictures_of
 from thinktwice.rollouts.report_runs import write_side_by_side
+from thinktwice.rollouts.traces import Trace, TracedDecision
 from thinktwice.rollouts.video import film_episodes, video_path
 from thinktwice.scripts import report as command
 
@@ -242,86 +247,101 @@ def test_the_command_writes_films_and_says_where(
     assert all(video_path(run, r.key).exists() == (r.status == "failure") for r in run.episodes)
 
 
-# ---- in a browser
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-_DRIVER = """
-<script>
-const report = [];
-addEventListener("securitypolicyviolation", (event) => report.push("blocked " + event.blockedURI));
-addEventListener("error", (event) => report.push("error " + event.message));
-addEventListener("load", () => {
-  const episodes = [...document.querySelectorAll("details.episode")];
-  const shown = () => episodes.filter((episode) => episode.offsetParent !== null).length;
-  const all = shown();
-  document.querySelector('input[name="outcome"][value="failure"]').click();
-  const failures = shown();
-  document.querySelector('input[name="outcome"][value=""]').click();
-  const search = document.getElementById("search");
-  search.value = "no such words";
-  search.dispatchEvent(new Event("input", { bubbles: true }));
-  const nothing = [shown(), document.getElementById("none").hidden];
-  search.value = "";
-  search.dispatchEvent(new Event("input", { bubbles: true }));
-  episodes[0].querySelector("summary").click();
-  setTimeout(() => {
-    const body = episodes[0].querySelector(".body");
-    const video = body.querySelector("video");
-    document.title = "RESULT" + JSON.stringify({
-      all, failures, nothing, report,
-      rows: body.querySelectorAll(".decisions tbody tr").length,
-      bars: body.querySelectorAll(".timeline rect:not(.now)").length,
-      text: body.textContent, images: document.querySelectorAll("img").length,
-      video: video ? [video.videoWidth, video.duration] : null,
-    });
-  }, 1500);
-});
-</script>
-"""
-
-
-def look(page: Path, profile: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
-    """What a headless browser finds when it opens the page from the disk and uses it."""
-    driven = page.with_name("driven.html")
-    driven.write_text(page.read_text(encoding="utf-8").replace("<body>", f"<body>{_DRIVER}"), encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    flags += [f"--user-data-dir={profile}", "--virtual-time-budget=8000"]
-    monkeypatch.setenv("HOME", str(profile))
-    found = subprocess.run(
-        [
-            str(CHROMIUM),
-            *flags,
-            f"--user-data-dir={profile}",
-            "--virtual-time-budget=8000",
-            "--dump-dom",
-            driven.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-        env={**os.environ, "LANG": "C.UTF-8"},
+def heavy(trace: Trace) -> Trace:
+    """More than any agent says: long texts, pictures that cannot be compressed, and a choice among many candidates."""
+    rng = np.random.default_rng(len(trace.actions))
+    turns = [{"stage": "answer", "who": "model", "text": "words " * 500} for _ in range(20)]
+    decisions = tuple(
+        TracedDecision(
+            index=index,
+            mode="deliberate",
+            why="because " * 50,
+            doubt=0.5,
+            chunk=np.zeros((1, 2), np.float32),
+            executed=1,
+            candidates=np.zeros((16, 1, 2), np.float32),
+            chosen=1,
+            preferences=np.full((16, 16), 0.5, np.float32),
+            cost=Cost(candidates=16),
+            seconds={"act": 0.1},
+            text="said " * 500,
+            notes={"transcript": turns, "seen.front": rng.integers(0, 255, (64, 64, 3)).astype(np.uint8)},
+        )
+        for index in range(40)
     )
-    title = re.search(r"<title>RESULT(.*?)</title>", found.stdout, re.DOTALL)
-    assert title, found.stdout[:500]
-    return json.loads(html.unescape(title[1]))
+    return dataclasses.replace(trace, decisions=decisions, states=None)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed: apt-get install chromium")
-def test_a_browser_opens_filters_and_plays_it(run_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = open_run(run_copy)
-    record = run.episodes[0]
-    rewrite_trace(run_copy, record.key, lambda data: data["decisions"][0].update(why=HOSTILE))
-    list(film_episodes(run_copy, [record.key]))
-    seen = look(write_report(run_copy), tmp_path / "profile", monkeypatch)
-    assert seen["report"] == []
-    assert seen["all"] == len(run.episodes)
-    assert seen["failures"] == sum(record.status == "failure" for record in run.episodes)
-    assert seen["nothing"] == [0, False]
-    assert seen["rows"] == seen["bars"] == record.decisions
-    assert HOSTILE in seen["text"]
-    assert seen["images"] == 0
-    width, duration = seen["video"]
-    assert width == 256
-    assert duration == pytest.approx((record.steps + 20) / 20, abs=0.2)
+def test_a_report_of_a_hundred_episodes_that_are_full_stays_below_thirty_megabytes(
+    tmp_path: Path, config: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from thinktwice.rollouts import run
+
+    folder = tmp_path / "run"
+    run(config(folder, episodes=50))
+    played = open_run(folder)
+    assert len(played.episodes) == 100
+    filled = heavy(played.trace(played.episodes[0].key))
+    monkeypatch.setattr(Run, "trace", lambda self, key: filled)
+    (folder / "videos").mkdir()
+    for record in played.episodes:
+        video_path(played, record.key).write_bytes(bytes(400_000))
+    page = write_report(folder)
+    assert 15e6 < page.stat().st_size < 30e6
+    details = {a["data-key"]: json.loads(text) for a, text in Page(page.read_text()).all("script", "details")}
+    assert all(len(json.dumps(plain)) < 2 * MAX_EPISODE for plain in details.values())
+    assert all(plain["cut"] for plain in details.values())
+    left_out = {key for key, plain in details.items() if plain["pictures_left_out"]}
+    failures = {record.key for record in played.episodes if record.status == "failure"}
+    assert left_out
+    assert not left_out & set([record.key for record in played.episodes if record.key in failures][:5])
+    holders = {a["data-key"]: a["data-kind"] for a, _ in Page(page.read_text()).all("script", "media")}
+    assert {"video", "link"} <= set(holders.values())
+
+
+def test_equal_pictures_are_kept_once_and_all_or_none_of_an_episode(run_copy: Path) -> None:
+    filled = heavy(open_run(run_copy).trace(open_run(run_copy).episodes[0].key))
+    same = [dataclasses.replace(d, notes=filled.decisions[0].notes) for d in filled.decisions]
+    assert len(pictures_of(same, Budget()).data) == 1
+    budget = Budget(left=1000)
+    nothing = pictures_of(filled.decisions, budget)
+    assert (nothing.data, nothing.left_out, budget.left) == ((), len(filled.decisions), 1000)
+
+
+def test_matches_of_a_tournament_fill_only_what_was_compared(run_copy: Path) -> None:
+    decision = heavy(open_run(run_copy).trace(open_run(run_copy).episodes[0].key)).decisions[0]
+    matches = np.array([[2, 0, 0.9], [0, 1, 0.25]], np.float32)
+    told = dataclasses.replace(
+        decision, candidates=decision.candidates[:3], preferences=None, notes={"matches": matches}
+    )
+    assert plain_decision(told, (), limit=100)["preferences"] == [25, 10, None]
+    assert "preferences" not in plain_decision(dataclasses.replace(told, notes={}), (), limit=100)
+
+
+def test_discrete_actions_are_named(run_copy: Path) -> None:
+    decision = heavy(open_run(run_copy).trace(open_run(run_copy).episodes[0].key)).decisions[0]
+    moved = dataclasses.replace(decision, chunk=np.array([1]), candidates=[])
+    assert plain_decision(moved, (), names=["stop", "left"], limit=100)["actions"] == ["left"]
+    assert plain_decision(moved, (), limit=100)["actions"] == ["1"]
+
+
+def test_pairs_begin_with_what_makes_the_difference(run_copy: Path, tmp_path: Path, config: Callable[..., Any]) -> None:
+    from thinktwice.rollouts import run
+
+    run(config(tmp_path / "b", agent_options={"skill": 0.7}, world_options={"crash": "0:1"}))
+    a, b = open_run(run_copy), open_run(tmp_path / "b")
+    pairing = pair_runs(a, b)
+    kinds = [pair.kind for pair in pairing.pairs]
+    assert kinds == sorted(kinds, key=list(KINDS).index)
+    assert pairing.count("error") == 1
+    assert pairing.comparison is not None
+    assert pairing.count("rescue") == pairing.comparison.only_b
+    assert pairing.count("spoil") == pairing.comparison.only_a
+    run(config(tmp_path / "c", world_options={"cap": 9}))
+    refused = pair_runs(a, open_run(tmp_path / "c"))
+    assert refused.comparison is None
+    assert "world.cap" in refused.refused
+    assert len(refused.pairs) == 8
+    page = Page(write_side_by_side([run_copy, tmp_path / "b", tmp_path / "c"], tmp_path / "runs.html").read_text())
+    assert not page._open
+    assert "world.cap" in " ".join(text for _, text in page.all("p", "notice"))
