@@ -152,7 +152,7 @@ def threshold_for(target: Target, episodes: Sequence[EpisodeDoubts]) -> float:
         doubts = np.concatenate([episode.doubts for episode in episodes])
         if target.kind == "percentile":
             return float(np.percentile(doubts, target.value))
-        return float(np.quantile(doubts, 1.0 - target.value, method="higher"))
+        return float(np.quantile(doubts, 1.0 - target.value, method="inverted_cdf"))
     solved = target.kind == "false-alarms"
     largest = np.sort([episode.doubts.max() for episode in episodes if episode.success == solved])
     count = len(largest)

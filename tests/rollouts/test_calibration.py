@@ -17,12 +17,12 @@ from thinktwice.scripts.cli import run as call
 POLICY = "fake:0.6"
 
 
-def record(out: Path, *, episodes: int = 5, **options: Any) -> Run:
+def record(out: Path, *, tasks: str = "0,2", episodes: int = 5, **options: Any) -> Run:
     given: dict[str, Any] = {"policy": POLICY, "execute": 2, "gate": "dtw", "observe": True}
     run(
         RunConfig(
             world="fake",
-            tasks="0,2",
+            tasks=tasks,
             episodes=episodes,
             agent="attc",
             agent_options=given | options,
@@ -81,7 +81,7 @@ def doubts(*largest: float, success: bool) -> list[EpisodeDoubts]:
     return [EpisodeDoubts(doubts=np.array([value - 1, value]), success=success) for value in largest]
 
 
-def test_rates_are_never_exceeded() -> None:
+def test_rates_are_reached_and_never_exceeded() -> None:
     random = np.random.default_rng(0)
     for _ in range(50):
         values = np.round(random.exponential(size=random.integers(1, 40)), 1)  # rounding makes ties
@@ -89,6 +89,8 @@ def test_rates_are_never_exceeded() -> None:
         threshold = threshold_for(Target(kind="rate", value=rate), [EpisodeDoubts(doubts=values, success=True)])
         assert (values > threshold).mean() <= rate
         assert threshold in values
+        lower = values[values < threshold]
+        assert not lower.size or (values > lower.max()).mean() > rate, "a lower threshold would have done"
 
 
 def test_conformal_thresholds_are_the_ranks_of_the_theorem() -> None:
@@ -126,15 +128,15 @@ def test_rollouts_that_do_not_fit_are_refused(observed: Run, reference: Path, tm
     with pytest.raises(ConfigError, match=r"recorded by the agent 'fake'.*--observe"):
         from_runs(open_run(reference))
     with pytest.raises(ConfigError, match="different checkpoints"):
-        from_runs(observed, record(tmp_path / "other", policy="fake:0.7"))
+        from_runs(observed, record(tmp_path / "other", tasks="0", episodes=1, policy="fake:0.7"))
     with pytest.raises(ConfigError, match="execute chunks differently"):
-        from_runs(observed, record(tmp_path / "longer", execute=3))
+        from_runs(observed, record(tmp_path / "longer", tasks="0", episodes=1, execute=3))
     with pytest.raises(ConfigError, match="recorded 2 candidates and the gate compares 4"):
         from_runs(observed, gate="pairwise", candidates=4)
     with pytest.raises(ConfigError, match=r"its initial state 10 belongs to the split 'reporting'"):
-        from_runs(record(tmp_path / "reported", episodes=11))
+        from_runs(record(tmp_path / "reported", tasks="0", episodes=11))
     with pytest.raises(ConfigError, match=r"the doubt is 0 at each of the \d+ decisions"):
-        from_runs(record(tmp_path / "certain", policy="fake:1"))
+        from_runs(record(tmp_path / "certain", tasks="0", episodes=1, policy="fake:1"))
     with pytest.raises(ConfigError, match="did not record the velocity gate's doubt"):
         from_runs(observed, gate="velocity")
     with pytest.raises(ConfigError, match="at least one run"):
