@@ -57,10 +57,10 @@ class Pictures:
 
 def pictures_of(decisions: Sequence[TracedDecision], budget: Budget) -> Pictures:
     """The pictures of some decisions, while there is room.  Equal pictures are kept once."""
-    shown, data = _seen(decisions)
-    left_out = 0
-    if not budget.take(sum(map(len, data))):
-        shown, data, left_out = {}, [], len(data)
+    shown, seen = _seen(decisions)
+    data = _encoded_within(seen, budget.left)
+    left_out = 0 if budget.take(sum(map(len, data))) else len(seen)
+    shown, data = ({}, []) if left_out else (shown, data)
     maps = {d.index: found for d in decisions if (found := read_map(d.notes)) is not None}
     try:
         atlas = Atlas(list(maps.values())) if maps else None
@@ -87,20 +87,31 @@ _LEGEND = {
 }
 
 
-def _seen(decisions: Sequence[TracedDecision]) -> tuple[dict[int, dict[str, int]], list[str]]:
+def _seen(decisions: Sequence[TracedDecision]) -> tuple[dict[int, dict[str, int]], list[Array]]:
+    """The different pictures that were seen, and which of them each decision saw, by camera."""
     shown: dict[int, dict[str, int]] = {}
     places: dict[bytes, int] = {}
-    data: list[str] = []
+    pictures: list[Array] = []
     for decision in decisions:
         for name, value in decision.notes.items():
             if not name.startswith(SEEN) or not _is_picture(value):
                 continue
-            content = value.tobytes()
-            if content not in places:
-                places[content] = len(data)
-                data.append(_encoded(value))
-            shown.setdefault(decision.index, {})[name.removeprefix(SEEN)] = places[content]
-    return shown, data
+            place = places.setdefault(value.tobytes(), len(pictures))
+            if place == len(pictures):
+                pictures.append(value)
+            shown.setdefault(decision.index, {})[name.removeprefix(SEEN)] = place
+    return shown, pictures
+
+
+def _encoded_within(pictures: Sequence[Array], room: int) -> list[str]:
+    """The pictures as base64, up to the first that has no more room."""
+    data: list[str] = []
+    for picture in pictures:
+        data.append(_encoded(picture))
+        room -= len(data[-1])
+        if room < 0:
+            break
+    return data
 
 
 def _is_picture(value: Any) -> bool:
