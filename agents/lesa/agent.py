@@ -316,10 +316,12 @@ class LesaAgent:
             notes["call"] = {k: v for k, v in self._log.calls[-1].items() if k != "seconds"}
         if self._choice is not None:
             notes["choice"] = self._choice
-        goal = self.explorer.goal
+        place, landmark = self.explorer.goal, self._landmark()
+        goal = None if place is None else (place.x, place.y)
+        if landmark is not None:
+            goal = float(landmark.centre[0]), float(landmark.centre[1])
         marks = [(float(m.centre[0]), float(m.centre[1])) for m in self.senses.landmarks.of(self._goal.kinds)]
-        spot = (goal.x, goal.y) if goal else None
-        notes |= record_map(self.senses.plan, self.senses.floor, self.senses.pose, spot, marks).notes()
+        notes |= record_map(self.senses.plan, self.senses.floor, self.senses.pose, goal, marks).notes()
         if self._mask is not None:
             notes["mask"] = self._mask
         if self._candidate is not None:

@@ -14,10 +14,12 @@ from thinktwice.agents.lesa.build import LesaOptions, build_every_frame, build_l
 from thinktwice.agents.lesa.landmarks import CAPACITY
 from thinktwice.agents.lesa.memory import KEYFRAMES, RING
 from thinktwice.agents.lesa.settings import LesaSettings
+from thinktwice.agents.maps import Layer, read_map
 from thinktwice.envs import EpisodeId, MultiStep
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.envs.registration import ROOMS
 from thinktwice.envs.rooms.env import RoomsEnv
+from thinktwice.envs.rooms.masks import decode
 from thinktwice.errors import ContractError, UsageError
 from thinktwice.perception import Detection
 from thinktwice.perception.reasoner_rules import RuleReasoner
@@ -41,6 +43,11 @@ def test_it_finds_segments_and_stops_with_few_calls(lesa_rooms: MultiStep) -> No
     assert 2 <= calls <= 10
     assert calls == sum("call" in step.decision.notes for step in steps) or calls > len(steps)
     assert steps[0].decision.notes["call"]["trigger"].startswith("start")
+    maps = [read_map(step.decision.notes) for step in steps]
+    assert all(found is not None for found in maps)
+    known = [int((found.cells != Layer.UNKNOWN).sum()) for found in maps if found is not None]
+    assert known[-1] > known[0]
+    assert decode(steps[-1].decision.notes["mask"]).any()
     again, _ = play(lesa_rooms, agent, EASY)
     assert again == metrics
 
