@@ -16,9 +16,13 @@ from thinktwice.agents.pairs.expert import WAYS
 from thinktwice.agents.pairs.labelling import Counts, label
 from thinktwice.agents.pairs.states import STATES, StoredStates, write_states
 from thinktwice.agents.pairs.training.config import CriticTrainConfig
+from thinktwice.agents.training.demonstrations import SUFFIX, Demonstration, write_demonstration
 from thinktwice.envs import EpisodeId
+from thinktwice.envs.libero.conventions import libero_conventions
 from thinktwice.rollouts.pairs import PairOptions, collect_pairs
 
+PIXELS = 24
+CONVENTIONS = libero_conventions(("agentview", "wrist"), height=PIXELS, width=PIXELS, rendering="fast")
 EXPERT: dict[str, Any] = {"policy": "fake:0.5", "source": "expert", "expert": "fake:1", "execute": 2, "candidates": 5}
 SMALL: dict[str, Any] = {
     "steps": 8,
@@ -102,6 +106,83 @@ def decisions() -> Callable[..., StoredStates]:
 @pytest.fixture
 def store() -> Callable[..., Path]:
     return store_states
+
+
+@pytest.fixture(scope="session")
+def tiny_flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of the flow policy with small random weights, for LIBERO at 24 pixels; tests never write it."""
+    import torch
+    from lerobot.configs import FeatureType, PolicyFeature
+    from lerobot.policies.factory import make_pre_post_processors
+
+    from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
+    from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
+
+    folder = tmp_path_factory.mktemp("flow")
+    camera = PolicyFeature(FeatureType.VISUAL, (3, PIXELS, PIXELS))
+    config = FlowConfig(
+        device="cpu",
+        channels=8,
+        blocks=1,
+        keypoints=4,
+        head_width=32,
+        head_blocks=1,
+        conventions=CONVENTIONS.to_json(),
+        input_features={
+            "observation.images.agentview": camera,
+            "observation.images.wrist": camera,
+            "observation.state": PolicyFeature(FeatureType.STATE, (8,)),
+        },
+        output_features={"action": PolicyFeature(FeatureType.ACTION, (7,))},
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        policy = FlowPolicy(config)
+        for parameter in policy.parameters():
+            torch.nn.init.normal_(parameter, std=0.1)
+    ones = {"mean": torch.zeros(8), "std": torch.ones(8)}
+    data = {"observation.state": ones, "action": {name: value[:7] for name, value in ones.items()}}
+    for part in (policy, *make_pre_post_processors(config, dataset_stats=data)):
+        part.save_pretrained(folder)
+    return folder
+
+
+def invent(seed: int, *, task: str, length: int = 40, init_state: int | None = None) -> Demonstration:
+    random = np.random.default_rng(seed)
+    label = np.clip(0.3 * random.normal(size=(length, 7)), -1, 1).astype(np.float32)
+    executed = label.copy()
+    executed[20] += 0.5
+    images = random.integers(0, 255, (length, PIXELS, PIXELS, 3), np.uint8)
+    return Demonstration(
+        episode=EpisodeId(world="thinktwice/Libero-v0", task=task, init_state=init_state, seed=seed),
+        instruction="pick up the milk and place it in the basket",
+        conventions=CONVENTIONS,
+        images={"agentview": images, "wrist": images[:, ::-1]},
+        state=random.normal(size=(length, 8)).astype(np.float32),
+        label=label,
+        executed=executed,
+    )
+
+
+def save_frames(folder: Path, *demonstrations: Demonstration) -> Path:
+    folder.mkdir(parents=True)
+    for demonstration in demonstrations:
+        with (folder / f"{demonstration.episode.key}{SUFFIX}").open("wb") as file:
+            write_demonstration(file, demonstration)
+    return folder
+
+
+@pytest.fixture
+def frames(tmp_path: Path) -> Path:
+    """Demonstrations of two tasks, disturbed at one step."""
+    tasks = ("libero_object/0", "libero_object/1")
+    return save_frames(tmp_path / "demos" / "frames", *(invent(seed, task=task) for seed, task in enumerate(tasks)))
+
+
+@pytest.fixture
+def evaluation_frames(tmp_path: Path) -> Path:
+    """A demonstration that began in a stored initial state."""
+    return save_frames(tmp_path / "stored", invent(0, task="libero_object/0", init_state=3))
 
 
 @pytest.fixture
