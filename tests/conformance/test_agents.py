@@ -13,9 +13,11 @@ from thinktwice.agents.attc import MEASURES, ChunkMetric, FixedGate, MeasureSett
 from thinktwice.agents.catalog import agent_entry, build_policy
 from thinktwice.agents.conformance import check_agent, check_gate, check_policy
 from thinktwice.agents.fakes import FakeGate
-from thinktwice.critics import CriticContext
+from thinktwice.critics import Binding, CriticContext, CriticSpec, Feature, LearnedCritic
 from thinktwice.critics.conformance import check_critic
 from thinktwice.critics.fakes import FakeCritic
+from thinktwice.critics.network import CriticNetwork
+from thinktwice.critics.spec import KINDS
 from thinktwice.envs import MultiStep, Observation
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.errors import ContractError
@@ -27,6 +29,7 @@ AGENTS = [
     ("fake", {}),
     ("reflex", {"policy": "random", "execute": 1}),
     ("demonstrator", {"expert": "fake:1", "learner": "fake:0", "perturb": 0.5}),
+    ("pairs", {"policy": "fake:0.5", "execute": 2, "expert": "fake:1"}),
     ("attc", {"policy": "fake:0.5", "execute": 2, "gate": "dtw", "threshold": 4.0, "critic": "fake"}),
     ("attc", {"policy": "fake:0.5", "execute": 2, "gate": "always", "selector": "mean"}),
     ("attc", {"policy": "fake:0.5", "execute": 2, "gate": "random", "rate": 0.5, "selector": "nearest"}),
@@ -42,7 +45,17 @@ GATES = [
         )
     ),
 ]
-CRITICS = [FakeCritic]
+
+
+def untrained_critic(kind: Any) -> LearnedCritic:
+    """A small critic of the fake world with random weights, that looks at the picture itself."""
+    picture = Feature(name="images.front", kind="image", shape=(32, 32, 3))
+    sizes = {"chunk": 4, "action": 2, "state": 4, "horizon": 4, "width": 16, "layers": 1, "heads": 2}
+    network = CriticNetwork(CriticSpec(kind=kind, features=(picture,), **sizes)).eval()
+    return LearnedCritic(network, Binding(policy_sha256=None, policy="fake"))
+
+
+CRITICS = [FakeCritic, *(partial(untrained_critic, kind) for kind in KINDS)]
 PERCEPTIONS = [(FakePerception, ["goal", "point"])]
 
 
