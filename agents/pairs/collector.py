@@ -17,7 +17,7 @@ from ...critics import Critic, CriticContext, LearnedCritic, load_critic
 from ...critics.spec import MASK
 from ...envs import Array, DeclaresConventions, Observation, check_compatible, derive_seed
 from ...envs.observations import IMAGES
-from ...errors import ConfigError, ContractError, UsageError, choices
+from ...errors import ConfigError, ContractError, UsageError
 from ..agent import Agent, Decision
 from ..catalog import POLICIES, build_policy
 from ..policy import Policy, Proposal
@@ -169,7 +169,7 @@ def build_collector(options: CollectorOptions, env: gym.Env[Any, Any]) -> Agent:
         WeightsError: the critic cannot be loaded or belongs to another policy.
     """
     if options.policy is None:
-        raise UsageError(f"pairs are of a policy's candidates: --policy NAME. {choices('', POLICIES)}")
+        raise UsageError(f"pairs are of a policy's candidates: --policy NAME, one of {', '.join(POLICIES)}.")
     policy = build_policy(options.policy, env)
     world = cast("DeclaresConventions", env.unwrapped)
     check_compatible(world.conventions, policy.conventions, world_name=str(env.unwrapped), policy_name=policy.name)
