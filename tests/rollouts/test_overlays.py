@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,15 @@ from thinktwice.agents.maps import Layer, RecordedMap
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.envs.rooms.masks import encode
 from thinktwice.errors import RecordError
+from thinktwice.rollouts import RunConfig, run
 from thinktwice.rollouts.captions import HEIGHT
 from thinktwice.rollouts.film_paths import paths_file, read_paths
 from thinktwice.rollouts.floorplans import CALL, COLOURS, PATH, Atlas, draw
 from thinktwice.rollouts.overlays import MapFilm, masked
 from thinktwice.rollouts.records import Run, open_run
+from thinktwice.rollouts.report import write_report
 from thinktwice.rollouts.traces import Trace
-from thinktwice.rollouts.video import SIZE, film, film_episodes, video_path
+from thinktwice.rollouts.video import SIZE, film, film_episodes, make_videos, video_path
 
 
 @pytest.fixture
@@ -125,3 +129,24 @@ def test_the_ways_of_candidates_lie_beside_the_film(run_copy: Run) -> None:
         read_paths(video)
     paths_file(video).unlink()
     assert read_paths(video) is None
+
+
+@pytest.mark.sim
+def test_a_real_exploration_is_filmed_with_its_map(tmp_path: Path, config: Callable[..., RunConfig]) -> None:
+    """The rooms are put back exactly, by another process, and the agent's own map stands beside what it saw."""
+    folder = tmp_path / "run"
+    world = {"size": 64, "difficulty": "easy", "split": "val"}
+    settings = {"tasks": "0", "episodes": 1, "world_options": world, "agent_options": {"perception": "oracle"}}
+    run(config(folder, world="rooms", agent="lesa", **settings))
+    assert make_videos(folder, "all") == []
+    played = open_run(folder)
+    page = write_report(folder).read_text(encoding="utf-8")
+    (holder,) = re.findall(r'<script type="application/json" class="details"[^>]*>(.*?)</script>', page)
+    detail = json.loads(holder)
+    assert detail["plan"]["width"] > 20
+    assert all("place" in decision for decision in detail["decisions"])
+    assert any(decision.get("call") for decision in detail["decisions"])
+    import av
+
+    with av.open(video_path(played, played.episodes[0].key)) as container:
+        assert container.streams.video[0].width > SIZE + 60

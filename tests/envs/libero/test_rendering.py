@@ -122,3 +122,26 @@ def test_a_frame_larger_than_the_usual_buffer(env: LiberoEnv) -> None:
     assert observation["images.wrist"].shape == (500, 700, 3)
     assert "images.agentview" not in observation
     large.close()
+
+
+def test_the_way_of_a_chunk_begins_and_goes_where_the_gripper_does(env: LiberoEnv) -> None:
+    observation, _ = env.reset(seed=0, options={"init_state": 0})
+    chunk = np.zeros((12, 7), np.float32)
+    chunk[:, 1] = 0.6  # to the robot's left, which is the picture's right
+    ways = env.chunk_paths(observation["state"], chunk)
+    assert list(ways) == ["agentview"]
+    way = ways["agentview"]
+    assert way.shape == (13, 2)
+    assert ((way > 0.2) & (way < 0.8)).all()
+    assert (np.diff(way[:, 0]) > 0).all()
+    for action in chunk:
+        observation, *_ = env.step(action)
+    ended = env.chunk_paths(observation["state"], np.zeros((1, 7), np.float32))["agentview"][0]
+    # From rest the real arm starts later than the law says; what is drawn goes the same way.
+    assert np.abs(ended - way[-1]).max() < 0.03
+    assert ended[0] - way[0, 0] > 0.6 * (way[-1, 0] - way[0, 0]) > 0.04
+
+
+def test_without_the_standing_camera_no_way_is_drawn(blind_env: LiberoEnv) -> None:
+    observation, _ = blind_env.reset(seed=0)
+    assert blind_env.chunk_paths(observation["state"], np.zeros((2, 7), np.float32)) == {}
