@@ -156,3 +156,9 @@ def _check_feature(feature: Feature, found: Array | None, context: CriticContext
     shape = np.shape(found)
     require(shape == feature.shape, f"the critic's {feature.name!r} has shape {list(feature.shape)}, not {list(shape)}")
     require(bool(np.isfinite(found).all()), f"the feature {feature.name!r} holds NaN or infinity")
+    if feature.masked:
+        mask = np.asarray(context.features[feature.name + MASK])
+        good = mask.shape == feature.shape[:1] and bool(mask.any())
+        require(
+            good, f"the mask of {feature.name!r} must be bool[{feature.shape[0]}] with at least one token that counts"
+        )

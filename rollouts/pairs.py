@@ -7,6 +7,7 @@ resumable.  Its traces are folded into ``states/``, one file per episode, and th
 from __future__ import annotations
 
 import dataclasses
+import json
 import multiprocessing
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -35,7 +36,7 @@ from .records import Run, open_run
 from .runner import run
 from .traces import Trace, TracedDecision
 
-RUN = "run"
+RUN, REQUEST = "run", "request.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -147,7 +148,9 @@ def states_of(
         source: its label source.
         bounds: as for `fold_run`.
     """
-    labelled = [decision for decision in trace.decisions if any(name.startswith(FEATURE) for name in decision.notes)]
+    labelled = [
+        decision for decision in trace.decisions if any(name.startswith((EXTRA, FACT)) for name in decision.notes)
+    ]
     if not labelled:
         return None
     states = trace.states if trace.states is not None else np.zeros((len(trace.decisions), 0), np.float32)
@@ -208,6 +211,7 @@ def label_folder(
     if not options.resume and (options.out / STATES).exists():
         raise RecordError(f"{options.out} holds a pair set. Continue it with --resume, or give another --out.")
     _clear(options.out)
+    _check_request(options.out / REQUEST, {"data": data.name, **plain(dataclasses.asdict(offline))})
     paths = {index: options.out / STATES / f"{episode.key}{SUFFIX}" for index, episode in enumerate(episodes)}
     missing = [index for index, path in paths.items() if not path.exists()]
     shown = _open(world, _world_options(world, options))
@@ -272,6 +276,17 @@ def _label_one(index: int, path: Path) -> None:
 
 def _store(path: Path, states: StoredStates) -> None:
     write_atomically(path, lambda file: write_states(file, states))
+
+
+def _check_request(path: Path, asked: Mapping[str, Any]) -> None:
+    """Write down what was asked for, or refuse to continue something else."""
+    text = json.dumps(asked, sort_keys=True)
+    if path.exists() and path.read_text() != text:
+        raise RecordError(
+            f"{path.parent} holds pairs of other data or with other options: {path.read_text()}. Continue those, or "
+            "give another --out."
+        )
+    write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def _clear(out: Path) -> None:

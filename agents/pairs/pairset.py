@@ -89,8 +89,16 @@ class PairSet:
         return sorted({state.episode for state in self.states})
 
     def features(self) -> tuple[Feature, ...]:
-        """What a critic can attend to, as the stored features are."""
+        """What a critic can attend to, as the stored features are.
+
+        Raises:
+            RecordError: one is neither a vector, nor tokens, nor an image.
+        """
         stored = self.states[0].stored.features
+        for name, array in stored.items():
+            known = array.ndim in (2, 3) or name.startswith(IMAGES)
+            if not known:
+                raise RecordError(f"a critic reads features [W] or [K, W], and {name!r} is {list(array.shape[1:])}.")
         return tuple(
             Feature(
                 name=name,

@@ -116,6 +116,9 @@ def test_features_of_another_policy_are_refused(make_critic: Make, look: Any, kn
             critic.prefer(look, pairs, dataclasses.replace(known, features=features))
     with pytest.raises(ContractError, match="state of 4 numbers"):
         critic.prefer({**look, "state": look["state"][:2]}, pairs, known)
+    for mask in (np.zeros(5, bool), np.ones(4, bool)):
+        with pytest.raises(ContractError, match="at least one token"):
+            critic.prefer(look, pairs, dataclasses.replace(known, features={**known.features, "tokens.mask": mask}))
     unmasked = {name: value for name, value in known.features.items() if name != "tokens.mask"}
     with pytest.raises(ContractError, match="and its mask"):
         critic.prefer(look, pairs, dataclasses.replace(known, features=unmasked))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -90,5 +91,7 @@ def test_a_folder_becomes_a_pair_set(frames: Path, tiny_flow: Path, tmp_path: Pa
     with pytest.raises(RecordError, match="--resume"):
         label_folder("libero_object", frames, options, offline, LabelOptions())
     again = PairOptions(out=options.out, size=24, resume=True)
+    with pytest.raises(RecordError, match="other data or with other options"):
+        label_folder("libero_object", frames, again, dataclasses.replace(offline, every=4), LabelOptions())
     assert label_folder("libero_object", frames, again, offline, LabelOptions()) == counts
     assert {path.name: path.stat().st_mtime_ns for path in (options.out / STATES).iterdir()} == written
