@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...envs import Array
 from ...envs.libero.problem import Predicate
 from ...errors import WorldError
 from .fixtures import door_lever, drawer_handle, knob_fin
 from .grasps import Grasp
-from .motion import CLOSE, Command, facing, from_above
+from .motion import CLOSE, Command, from_above, leaning
 from .pick import reach_and_close
 from .scene import Slider, View
 from .touch import drag, nudge
 
 _LEAN = 0.65
 """At a drawer's front the palm leans away from the cabinet by this angle, so that it clears the handles above."""
-_LEAN_DOOR = 0.35
 _GRIP_BELOW = 0.008
 """The grip site is this far below the upper edge of a knob's ridge, metres."""
 _GRIP_PLAY, _GRIP_NEAR = 0.006, 0.025
@@ -45,7 +43,7 @@ def articulate(view: View, goal: Predicate) -> Command:
 
 def _drawer(view: View, joint: Slider, *, opening: bool) -> Command:
     handle = drawer_handle(view, joint)
-    rotation = leaning(handle.outwards, _LEAN)
+    rotation = leaning(view, handle.outwards, _LEAN)
     if opening:
         top = handle.middle + np.array([0.0, 0.0, handle.half[1]])
         return drag(view, top, handle.outwards, rotation)
@@ -66,11 +64,6 @@ def _knob(view: View, joint: Slider, *, on: bool) -> Command:
 def _door(view: View, joint: Slider, *, opening: bool) -> Command:
     lever = door_lever(view, joint)
     direction = -lever.direction if opening else lever.direction
-    rotation = leaning(-direction, _LEAN_DOOR)
+    # The palm is above the door's edge and need not lean, which would fold the arm where the door opens to the robot.
+    rotation = from_above(view, lever.end, np.cross([0.0, 0.0, 1.0], direction))
     return nudge(view, lever.end, direction, rotation, half=lever.half, depth=0.0)
-
-
-def leaning(outwards: Array, angle: float) -> Array:
-    """The hand's rotation with its palm leaning towards ``outwards`` and its fingers side by side across it."""
-    approach = np.array([0.0, 0.0, -np.cos(angle)]) - np.sin(angle) * outwards
-    return facing(approach, np.cross([0.0, 0.0, 1.0], outwards))

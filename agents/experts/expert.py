@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from ...envs import Array
 from ...envs.libero.problem import Predicate, Problem
 from .articulate import articulate
+from .enclosure import enclosure
 from .goals import PLACES, companions, entrance, goal_of, order_goals
 from .grasp_book import GraspBook
+from .insert import entry_cost, insert, push_in, stands_inside
 from .modes import Modes
 from .motion import CLOSE, Command, level, servo
-from .pick import WIDE, pick
-from .place import let_go, place, retreat
+from .pick import free, pick
+from .place import let_go, place
 from .predicates import holds
-from .scene import Scene, View
+from .scene import WIDE, Scene, View
 from .slide import is_flat, slide
 from .targets import TIGHT, place_target, place_tolerance, put_down_target
 
@@ -75,7 +78,7 @@ class LiberoExpert:
         for goal in goals:
             if not holds(view, goal):
                 return self._pursue(view, goals, goal, modes)
-        return retreat(view), "all"
+        return let_go(view), "done"
 
     def _pursue(self, view: View, goals: list[Predicate], goal: Predicate, modes: Modes) -> tuple[Command, str]:
         if goal[0] not in PLACES:
@@ -84,9 +87,13 @@ class LiberoExpert:
         if needed is not None:
             return articulate(view, needed), " ".join(needed)
         name = goal[1]
+        box = enclosure(view, goal[2], name) if goal[0] == "in" else None
+        if box is not None and stands_inside(view, name, box):
+            return push_in(view, name, box), f"push {name} in"
         grasps = [] if is_flat(view.points(name), view.rotation(name)) else self._book.grasps(view, name)
         if grasps:
-            return pick(view, name, grasps, modes), f"pick {name}"
+            cost = free if box is None else functools.partial(entry_cost, view, name, box)
+            return pick(view, name, grasps, modes, cost=cost), f"pick {name}"
         return slide(view, name, place_target(view, goal, companions(goals, goal))), f"slide {name}"
 
     def _carry(self, view: View, goals: list[Predicate], name: str) -> Command:
@@ -98,9 +105,12 @@ class LiberoExpert:
         if goal is None or entrance(view, self.problem, goal) is not None:
             target = put_down_target(view, name)
             return place(view, name, target, satisfied=False, tolerance=TIGHT)
+        satisfied = holds(view, goal)
+        box = enclosure(view, goal[2], name) if goal[0] == "in" else None
+        if box is not None:
+            return insert(view, name, box, satisfied=satisfied)
         target = place_target(view, goal, companions(goals, goal))
-        satisfied, tolerance = holds(view, goal), place_tolerance(view, goal)
-        return place(view, name, target, satisfied=satisfied, tolerance=tolerance)
+        return place(view, name, target, satisfied=satisfied, tolerance=place_tolerance(view, goal))
 
 
 def _at_home(view: View, goals: list[Predicate], name: str) -> bool:

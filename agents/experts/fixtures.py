@@ -13,6 +13,11 @@ _BAR = 0.017
 """A drawer's handle is what lies within this distance of its foremost point, metres."""
 _FIN = 0.012
 """A knob's fin is what rises to within this distance of its top, metres."""
+_PUSHED, _STRIP = (0.45, 0.65), 0.03
+"""A door is pushed between these shares of its width, on a strip of this half width (metres): its handle is farther
+out."""
+_BELOW = 0.025
+"""… and this far below its upper edge, so that the palm stays above the handle, metres."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,16 +97,17 @@ def knob_fin(view: View, joint: Slider) -> Fin:
 
 
 def door_lever(view: View, joint: Slider) -> Lever:
-    """The outer edge of a door that turns about a vertical hinge."""
+    """Where to push a door that turns about a vertical hinge: near its upper edge, short of its handle."""
     points = view.body_points(joint.body)
-    middle = (points.min(axis=0) + points.max(axis=0)) / 2
     flat = (points - joint.anchor)[:, :2]
     farthest = flat[int(np.argmax(np.linalg.norm(flat, axis=1)))]
     along = np.array([*farthest, 0.0]) / np.linalg.norm(farthest)
     across = np.cross([0.0, 0.0, 1.0], along)
     reach = (points - joint.anchor) @ along
-    outer = points[reach > reach.max() - 0.03]
-    width = (outer - joint.anchor) @ across
-    end = joint.anchor + along * (reach.max() - 0.04) + across * (width.min() + width.max()) / 2
-    end[2] = middle[2] + 0.03
+    # Anywhere on the free part will do: where the hand is already.
+    place = float(np.clip((view.hand.position - joint.anchor) @ along, *(share * reach.max() for share in _PUSHED)))
+    panel = points[np.abs(reach - place) < _STRIP]
+    width = (panel - joint.anchor) @ across
+    end = joint.anchor + along * place + across * (width.min() + width.max()) / 2
+    end[2] = points[:, 2].max() - _BELOW
     return Lever(end=end, direction=across * np.sign(joint.axis[2]), half=float(np.ptp(width)) / 2)

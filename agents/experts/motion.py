@@ -41,6 +41,13 @@ _ARM = (0.32, 0.66)
 """Shoulder to joint 6, with the elbow neither quite folded nor quite straight (0.2 and 0.7), metres."""
 _TILTS = np.linspace(-0.6, 0.6, 49)
 
+_YAW = (-1.4, 2.9)
+"""The hand's turn from its initial pose stays between these, radians: there joint 7 is at 0.79 of +-2.90, and joint 1
+takes up to 0.6 of the rest."""
+_YAW_CUT = -1.9
+_TOO_FAR = 10.0
+_WIDE_TURN = 0.8
+
 _DOWN = np.array([0.0, 0.0, -1.0])
 
 
@@ -69,9 +76,18 @@ def servo(hand: Hand, command: Command) -> Array:
     largest = float(np.abs(step).max())
     if largest > command.speed:
         step = step * (command.speed / largest)
-    turn = rotation_error(hand.rotation, command.rotation)
+    turn = _turn(hand.rotation, command.rotation)
     turn = _displaced(turn, STICTION[1], _STICTION_NEAR[1]) / ROTATION_SCALE
     return np.concatenate([step, np.clip(turn, -1.0, 1.0), [command.grip]]).astype(np.float32)
+
+
+def _turn(current: Array, target: Array) -> Array:
+    """The rotation vector to follow: a wide turn is made about the vertical, the wrist upright, before the palm leans.
+
+    The shortest rotation between two leaning poses that look apart would tip the wrist over.
+    """
+    yaw = _yaw(target[:, 0]) - _yaw(current[:, 0])
+    return np.array([0.0, 0.0, yaw]) if abs(yaw) > _WIDE_TURN else rotation_error(current, target)
 
 
 def _displaced(error: Array, stiction: float, near: float) -> Array:
@@ -85,23 +101,32 @@ def rotation_error(current: Array, target: Array) -> Array:
     return Rotation.from_matrix(target @ current.T).as_rotvec()
 
 
-def facing(approach: Array, axis: Array) -> Array:
+def facing(approach: Array, axis: Array, current: Array) -> Array:
     """The hand's rotation for an approach direction and a fingers' axis: ``float64[3, 3]``.
 
-    Both signs of the axis are the same to the fingers; the one nearer to LIBERO's initial pose (axis along +x of
-    the hand's neutral frame is world -y or +y, whichever needs less turning of the last joint) is taken.
+    Both signs of the axis are the same to the fingers.  The one that needs less turning is taken, unless the last joint
+    would come near its end.
 
     Args:
         approach: ``float64[3]``, from the palm to the fingertips.
         axis: ``float64[3]``; its part along the approach is removed.
+        current: ``float64[3]``, the hand's own axis.
     """
     approach = approach / np.linalg.norm(approach)
     axis = axis - approach * float(axis @ approach)
     axis = axis / np.linalg.norm(axis)
-    # The arm's neutral pose has its fingers' axis along +y; turning by more than a right angle nears a joint limit.
-    if axis @ np.array([-0.02, 1.0, 0.0]) < 0:
-        axis = -axis
+    axis = min((axis, -axis), key=lambda way: abs(_yaw(way) - _yaw(current)) + _excess(_yaw(way)))
     return np.stack([axis, np.cross(approach, axis), approach], axis=1)
+
+
+def _yaw(axis: Array) -> float:
+    """How far an axis is turned from the one of LIBERO's initial pose (+y), counterclockwise, radians."""
+    angle = float(np.arctan2(-axis[0], axis[1]))
+    return angle if angle > _YAW_CUT else angle + 2 * np.pi
+
+
+def _excess(yaw: float) -> float:
+    return _TOO_FAR if not _YAW[0] < yaw < _YAW[1] else 0.0
 
 
 def reach_tilt(offset: Array) -> float:
@@ -133,7 +158,13 @@ def from_above(view: View, position: Array, axis: Array) -> Array:
     offset = position - view.base
     tilt = reach_tilt(offset)
     outwards = np.array([offset[0], offset[1], 0.0]) / max(1e-6, float(np.linalg.norm(offset[:2])))
-    return facing(np.cos(tilt) * _DOWN + np.sin(tilt) * outwards, axis)
+    return facing(np.cos(tilt) * _DOWN + np.sin(tilt) * outwards, axis, view.hand.rotation[:, 0])
+
+
+def leaning(view: View, outwards: Array, angle: float) -> Array:
+    """The hand's rotation with its palm leaning towards ``outwards`` and its fingers side by side across it."""
+    approach = np.array([0.0, 0.0, -np.cos(angle)]) - np.sin(angle) * outwards
+    return facing(approach, np.cross([0.0, 0.0, 1.0], outwards), view.hand.rotation[:, 0])
 
 
 def level(view: View, position: Array) -> Array:

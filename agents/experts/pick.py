@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ...envs import Array
 from .grasps import TIP, Grasp
 from .modes import Modes
 from .motion import CLOSE, OPEN, Command, cross_over, from_above, rotation_error
-from .scene import Hand, View
+from .scene import SHUT_WIDTH, WIDE, Hand, View
 
 _ALIGNED = 0.007
 """The fingers close when the hand is this near to the grasp, metres."""
@@ -18,10 +18,6 @@ _TURNED = 0.12
 """… and turned to within this angle, radians."""
 _OVER = 0.015
 """The hand goes down when it is this near to above the grasp, metres."""
-_SHUT = 0.0015
-"""Fingers this close together hold nothing, metres."""
-WIDE = 0.07
-"""Fingers wider apart than this count as open, metres."""
 _SIDE_BONUS = 0.03
 _COMMIT_BONUS = 0.05
 _TURN_PENALTY = 0.02
@@ -29,7 +25,9 @@ _FAR = 0.70
 _FAR_PENALTY = 0.3
 
 
-def choose(grasps: Sequence[Grasp], hand: Hand, middle: Array, base: Array, *, side: float) -> Grasp:
+def choose(
+    grasps: Sequence[Grasp], hand: Hand, middle: Array, base: Array, *, side: float, cost: Callable[[Grasp], float]
+) -> Grasp:
     """The grasp to go for, as a function of where the hand is.
 
     Args:
@@ -38,6 +36,7 @@ def choose(grasps: Sequence[Grasp], hand: Hand, middle: Array, base: Array, *, s
         middle: ``float64[3]``, the object's middle.
         base: ``float64[3]``, the robot's base: what is nearer to it is easier to reach.
         side: -1 or 1: which side of the object, along world y, is preferred where both can be gripped.
+        cost: what the place where the object goes takes off a grasp's score.
     """
 
     def value(grasp: Grasp) -> float:
@@ -48,12 +47,20 @@ def choose(grasps: Sequence[Grasp], hand: Hand, middle: Array, base: Array, *, s
         committed = _COMMIT_BONUS * float(np.exp(-((lateral / 0.02) ** 2) - (crossed / 0.1) ** 2))
         turn = abs(float(grasp.axis[0])) / max(1e-6, float(np.linalg.norm(grasp.axis[:2])))
         far = max(0.0, float(np.linalg.norm((grasp.position - base)[:2])) - _FAR)
-        return grasp.score + preferred + committed - _TURN_PENALTY * turn - _FAR_PENALTY * far
+        return grasp.score + preferred + committed - _TURN_PENALTY * turn - _FAR_PENALTY * far - cost(grasp)
 
     return max(grasps, key=value)
 
 
-def pick(view: View, name: str, grasps: Sequence[Grasp], modes: Modes) -> Command:
+def free(grasp: Grasp) -> float:
+    """No cost: for places that any grasp reaches."""
+    del grasp
+    return 0.0
+
+
+def pick(
+    view: View, name: str, grasps: Sequence[Grasp], modes: Modes, *, cost: Callable[[Grasp], float] = free
+) -> Command:
     """One step of picking an object up: reach above the grasp, descend, close.
 
     Args:
@@ -61,11 +68,12 @@ def pick(view: View, name: str, grasps: Sequence[Grasp], modes: Modes) -> Comman
         name: the object.
         grasps: its grasps, at least one.
         modes: the episode's choices.
+        cost: see `choose`.
     """
     hand = view.hand
     points = view.points(name)
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
-    grasp = choose(grasps, hand, middle, view.base, side=modes.side(f"grasp {name}"))
+    grasp = choose(grasps, hand, middle, view.base, side=modes.side(f"grasp {name}"), cost=cost)
     return reach_and_close(view, grasp)
 
 
@@ -91,7 +99,7 @@ def reach_and_close(view: View, grasp: Grasp) -> Command:
 
 
 def _should_close(hand: Hand, *, lateral: float, height: float, turned: float) -> bool:
-    if hand.width_rate > 0.02 or hand.width < _SHUT:
+    if hand.width_rate > 0.02 or hand.width < SHUT_WIDTH:
         return False
     if hand.width < WIDE or hand.width_rate < -0.01:
         return lateral < 0.025 and height < 0.025

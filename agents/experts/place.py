@@ -6,7 +6,7 @@ import numpy as np
 
 from ...envs import Array
 from .motion import CLOSE, OPEN, Command, cross_over, level
-from .scene import View
+from .scene import WIDE, View
 
 _FUNNEL = 0.008
 """The object comes down fully when its error is this much below the tolerance, metres."""
@@ -49,13 +49,6 @@ def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: f
 
 
 def let_go(view: View) -> Command:
-    """Open the fingers without moving the hand: rising early would take the object along."""
-    position = view.hand.position
+    """Open the fingers, then go up: rising early would take the object along."""
+    position = view.hand.position + np.array([0.0, 0.0, 0.05 if view.hand.width > WIDE else 0.0])
     return Command(position=position, rotation=level(view, position), grip=OPEN, phase="release")
-
-
-def retreat(view: View) -> Command:
-    """Let go and go up: what remains when everything is done."""
-    hand = view.hand
-    position = hand.position + np.array([0.0, 0.0, 0.05 if hand.width > 0.06 else 0.0])
-    return Command(position=position, rotation=level(view, position), grip=OPEN, phase="done")

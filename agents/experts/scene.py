@@ -25,8 +25,15 @@ _BASE = "robot0_base"
 _ROBOT = ("robot0_", "gripper0_", "mount0_")
 _ROOT_SUFFIX = "_main"
 
+_PAD = 0.008
+"""Half a fingertip's width, metres."""
+
 OPEN_WIDTH = 0.08
 """Distance of the pads of robosuite's open Panda gripper, metres."""
+SHUT_WIDTH = 0.0015
+"""Fingers this close together hold nothing: what both touch is pushed, metres."""
+WIDE = 0.07
+"""Fingers wider apart than this count as open, metres."""
 HOLDING_WIDTH = 0.077
 """Fingers wider apart than this hold nothing, metres."""
 
@@ -292,6 +299,12 @@ class View:
         """The objects that at least one finger touches, by name."""
         return sorted({first for first, second in self.contacts if second.startswith("finger")} & self.scene.movable)
 
+    def straddles(self, name: str) -> bool:
+        """Whether something of an object is between the fingers."""
+        local = (self.points(name) - self.hand.position) @ self.hand.rotation
+        half = np.array([self.hand.width / 2 + _PAD, _PAD, _PAD])
+        return bool((np.abs(local) < half).all(axis=1).any())
+
     def blocked(self, name: str) -> bool:
         """Whether the hand or the arm touches anything but an object (the one that the hand holds)."""
         robot = ("robot", "finger 0", "finger 1")
@@ -300,7 +313,7 @@ class View:
     @functools.cached_property
     def held(self) -> str | None:
         """The object between the fingers that both of them touch, or None; the first by name if there are several."""
-        if self.hand.width > HOLDING_WIDTH:
+        if not SHUT_WIDTH < self.hand.width < HOLDING_WIDTH:
             return None
         both = [name for name in self.fingered() if all((name, f"finger {i}") in self.contacts for i in (0, 1))]
         return both[0] if both else None

@@ -13,8 +13,8 @@ from .touch import drag
 _LOW = 0.025
 """Nothing flat is thicker than this, metres."""
 _INSIDE = 0.25
-"""The fingertips press ahead of the object's middle, at this share of its half size: within the foot of a plate, because
-pressing on its sloping rim would tilt it."""
+"""The fingertips press ahead of the object's middle, at this share of its half size: within the foot of a plate,
+because pressing on its sloping rim would tilt it."""
 
 
 def is_flat(points: Array, rotation: Array) -> bool:

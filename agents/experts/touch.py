@@ -17,7 +17,9 @@ _THROUGH = 0.05
 """The hand is sent this far beyond the contact: the controller's goal must stay ahead of what it pushes."""
 _PRESS = 0.025
 """How far below a handle's top the hand is sent to press on it, metres."""
-_ON_TRACK = 0.018
+_ON_TRACK, _PUSHING_TRACK = 0.018, 0.045
+"""The hand may be this far from the line along which it pushes: before, and once it touches, metres."""
+_TOUCHING = 0.012
 _STAND_OFF = 0.10
 """Dragging starts this far back along the palm's axis, metres."""
 _SHUT = 0.01
@@ -42,7 +44,8 @@ def nudge(view: View, point: Array, direction: Array, rotation: Array, *, half: 
     offset = hand.position - contact
     along = float(offset @ direction)
     aside = float(np.linalg.norm(offset - along * direction))
-    if aside < _ON_TRACK and -2 * _RUN_UP < along < gap and hand.width < _SHUT:
+    track = _PUSHING_TRACK if abs(along) < _TOUCHING else _ON_TRACK
+    if aside < track and -2 * _RUN_UP < along < gap and hand.width < _SHUT:
         return Command(position=contact + direction * _THROUGH, rotation=rotation, grip=CLOSE, phase="push", speed=0.7)
     return _go(view, contact - direction * _RUN_UP, rotation)
 
