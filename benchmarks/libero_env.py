@@ -1,6 +1,6 @@
 """LIBERO beside LIBERO: control steps per second, reset seconds and memory, with and without two 128-pixel cameras.
 
-Each variant runs in a process of its own, all in one run and by turns, several rounds; the table has medians.
+Each variant runs in a process of its own, all in one run and by turns, ``ROUNDS`` times (3); the table has medians.
 ``libero`` is LIBERO's own `OffScreenRenderEnv` with its defaults, ``libero-blind`` its `ControlEnv` without cameras.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from .machine import machine, resident_mib, write
 TASKS = ("libero_object/0", "libero_spatial/0", "libero_10/0")
 VARIANTS = ("libero-blind", "blind", "libero", "faithful", "fast")
 BASELINE = {"blind": "libero-blind", "faithful": "libero", "fast": "libero"}
-ROUNDS, RESETS, WARM_UP, STEPS, PIXELS = 3, 3, 5, 40, 128
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+RESETS, WARM_UP, STEPS, PIXELS = 3, 5, 40, 128
 
 
 def measure(variant: str, task: str) -> dict[str, float]:
