@@ -16,10 +16,8 @@ _ALIGNED = 0.007
 """The fingers close when the hand is this near to the grasp, metres."""
 _TURNED = 0.12
 """… and turned to within this angle, radians."""
-_OVER, _OVER_NEAR = 0.015, 0.03
-"""The hand goes down when it is this near to above the grasp, and up again when it is farther: high up and when it is
-within `_NEAR` of the grasp's height, where going all the way up again costs more than waiting, metres."""
-_NEAR = 0.1
+_OVER = 0.015
+"""The hand goes down when it is this near to above the grasp, and up again when it is farther, metres."""
 _SIDE_BONUS = 0.03
 _COMMIT_BONUS = 0.05
 _TURN_PENALTY = 0.02
@@ -92,8 +90,7 @@ def reach_and_close(view: View, grasp: Grasp) -> Command:
         # Open before going anywhere near, and not downwards.
         position = cross_over(view, grasp.position, clear=TIP)
         return Command(position=position, rotation=rotation, grip=OPEN, phase="open")
-    over = _OVER_NEAR if abs(float(error[2])) < _NEAR else _OVER
-    if lateral > over or turned > 0.4:
+    if lateral > _OVER or turned > 0.4:
         position = cross_over(view, grasp.position, clear=TIP)
         return Command(position=position, rotation=rotation, grip=OPEN, phase="reach")
     rise = max(0.0, lateral - 0.005) * 5 + max(0.0, turned - 0.1) * 0.1
