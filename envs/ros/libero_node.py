@@ -79,13 +79,22 @@ class LiberoNode:
 
     def run(self) -> None:
         """Simulate and answer until interrupted."""
-        threading.Thread(target=self._rclpy.spin, args=(self._node,), daemon=True).start()
-        with contextlib.suppress(KeyboardInterrupt):
+        threading.Thread(target=self._spin, daemon=True).start()
+        try:
             while self._rclpy.ok():
                 with contextlib.suppress(queue.Empty):
                     self._work.get(timeout=1 / CONTROL_HZ / 5)()
                 self._step()
                 self._publish()
+        except KeyboardInterrupt:
+            return
+        except Exception:
+            if self._rclpy.ok():  # otherwise rclpy answered Ctrl-C first and closed the publishers
+                raise
+
+    def _spin(self) -> None:
+        with contextlib.suppress(self._rclpy.executors.ExternalShutdownException):
+            self._rclpy.spin(self._node)
 
     def _on_twist(self, message: Any) -> None:
         stamp = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
