@@ -141,7 +141,7 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
     "bundled": (
         ".policies.bundled",
         "build_bundled",
-        "the bundled flow-matching policy, or bundled:FOLDER?steps=N for another checkpoint of its kind",
+        "bundled:FOLDER?steps=N, a checkpoint of the flow-matching policy (none is in the repository yet)",
     ),
     "lerobot": (".policies.lerobot", "build_lerobot", "lerobot:PATH_OR_HUB_ID, any LeRobot policy checkpoint"),
     "planner": (".text.policies", "build_planner", "privileged: the world's own plan (alfworld, r2r)"),
@@ -151,6 +151,13 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
 """Name, then module, builder ``(argument, env) -> Policy`` and one line for the help.
 
 ``name:argument`` is split at the first colon."""
+
+
+def check_policy_name(spec: str) -> None:
+    """Raise `UsageError` unless a ``--policy`` value begins with the name of a policy."""
+    name = spec.partition(":")[0]
+    if name not in POLICIES:
+        raise UsageError(f"there is no policy {spec!r}. {choices(name, POLICIES)}")
 
 
 def build_policy(spec: str, env: gym.Env[Any, Any]) -> Policy:
@@ -166,8 +173,7 @@ def build_policy(spec: str, env: gym.Env[Any, Any]) -> Policy:
         ConventionError: the policy was trained with other conventions than the world's.
     """
     name, _, argument = spec.partition(":")
-    if name not in POLICIES:
-        raise UsageError(f"there is no policy {spec!r}. {choices(name, POLICIES)}")
+    check_policy_name(spec)
     module_name, builder, _ = POLICIES[name]
     build = getattr(importlib.import_module(module_name, __package__), builder)
     return cast("Policy", build(argument, env))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..envs import Array, Observation
-from ..errors import MissingDependency, UsageError, WeightsError, choices, require
+from ..errors import MissingDependency, UsageError, WeightsError, choices, install_line, require
 from .contract import Detection
 
 DETECTORS = ("grounding-dino", "owlv2")
@@ -131,7 +131,7 @@ def _transformers() -> Any:
         import transformers
     except ImportError as error:
         raise MissingDependency(
-            "transformers", purpose="Open-vocabulary perception", install="pip install 'thinktwice[perception]'"
+            "transformers", purpose="Open-vocabulary perception", install=install_line("perception")
         ) from error
     return transformers
 

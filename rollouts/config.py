@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..agents.catalog import agent_entry
+from ..agents.catalog import agent_entry, check_policy_name
 from ..envs import EpisodeId, World, world_entry
 from ..errors import ConfigError, ContractError, UsageError, choices
 
@@ -123,6 +123,9 @@ def make_plan(config: RunConfig) -> Plan:
         world_options=as_options(config.world_options, options_class, f"world {config.world}"),
         agent_options=as_options(config.agent_options, agent_class, f"agent {config.agent}"),
     )
+    policy = getattr(config.agent_options, "policy", None)
+    if isinstance(policy, str):
+        check_policy_name(policy)
     world = open_world(config.world, config.world_options)
     tasks = select_tasks(config.tasks, world.tasks())
     episodes = tuple(world.episodes(tasks=tasks, count=config.episodes, seed=config.seed))

@@ -21,7 +21,7 @@ import numpy as np
 from ..envs import Array
 from ..envs.ros import CommandReport
 from ..envs.ros.messages import image_bytes
-from ..errors import MissingDependency, RecordError
+from ..errors import MissingDependency, RecordError, install_line
 from .deploy_schemas import SCHEMAS
 
 PREFIX = "/thinktwice"
@@ -46,9 +46,7 @@ class DeployLog:
 
     def __init__(self, path: Path, *, joints: tuple[str, ...], about: Mapping[str, Any]) -> None:
         if importlib.util.find_spec("mcap_ros2") is None:
-            raise MissingDependency(
-                "mcap-ros2-support", purpose="the log of a deployment", install="pip install 'thinktwice[ros]'"
-            )
+            raise MissingDependency("mcap-ros2-support", purpose="the log of a deployment", install=install_line("ros"))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # A device such as /dev/full cannot be made anew; a file that exists must not be written over.

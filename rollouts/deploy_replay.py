@@ -17,7 +17,7 @@ import numpy as np
 from ..envs import Array
 from ..envs.ros import parse_robot
 from ..envs.ros.observing import arm_conventions
-from ..errors import MissingDependency, RecordError
+from ..errors import MissingDependency, RecordError, install_line
 from .deploy_log import PREFIX
 
 
@@ -67,7 +67,7 @@ def read_log(path: Path) -> Loaded:
         RecordError: the file does not exist, or is no log of a deployment.
     """
     if importlib.util.find_spec("mcap_ros2") is None:
-        raise MissingDependency("mcap-ros2-support", purpose="a log", install="pip install 'thinktwice[ros]'")
+        raise MissingDependency("mcap-ros2-support", purpose="a log", install=install_line("ros"))
     from mcap.exceptions import McapError
     from zstandard import ZstdError
 

@@ -21,6 +21,9 @@ class Progress:
     def begin(self, plan: Plan, writer: RunWriter) -> None:
         """The plan is made and the folder is locked; nothing was played yet."""
 
+    def playing(self) -> None:
+        """The first worker has built its world and its agent."""
+
     def ended(self, event: Ended) -> None:
         """An attempt ended and was recorded."""
 
@@ -60,8 +63,13 @@ class ShownProgress(Progress):
             f"{config.workers} workers with {config.threads} numeric and {render_threads(config.workers)} rendering "
             f"threads each; records in {config.out}"
         )
+        self.say("starting; building worlds and agents can take a minute or more")
         if self._terminal:
             self._start_bar()
+
+    def playing(self) -> None:
+        """Measure from now on: building says nothing about how long an episode takes."""
+        self._began = time.monotonic()
 
     def ended(self, event: Ended) -> None:
         """Count the episode, or say why an attempt failed."""

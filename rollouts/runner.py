@@ -101,6 +101,7 @@ def _play(
                 writer.check(complete)
             else:
                 writer.begin(complete)
+                progress.playing()
                 begun = True
 
 
@@ -122,6 +123,7 @@ def _report(config: RunConfig, progress: Progress) -> None:
         return
     from .report import write_report
 
+    progress.say("writing report.html")
     try:
         write_report(config.out)
     except ThinkTwiceError as error:

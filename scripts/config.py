@@ -22,8 +22,10 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     try:
         content = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the configuration {path} cannot be read: {error}.") from error
+    except OSError as error:
+        raise ConfigError(f"the configuration {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the configuration {path} is not text: {error}.") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"the configuration {path} is not YAML: {error}") from error
     if content is None:

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..envs import cache_folder
+from ..errors import install_line
 
 type State = Literal["ok", "note", "broken"]
 
@@ -198,7 +199,7 @@ def check_extras() -> list[Finding]:
         wanted = [item for item in wanted if not item.marker or not item.marker.evaluate({"extra": ""})]
         absent = [item.name for item in wanted if not _installed(item.name)]
         if absent:
-            fix = f"pip install -c constraints.txt 'thinktwice[{extra}]'"
+            fix = install_line(extra)
             findings.append(
                 Finding(name=f"extra {extra}", state="note", detail=f"without {', '.join(absent)}", fix=fix)
             )

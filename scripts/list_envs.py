@@ -36,7 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     table = Table(*rows[0].keys(), box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(escape(str(value)) for value in row.values()))
-    Console(soft_wrap=True).print(table)
+    # Through a pipe there is no width to fit into, and a wrapped command could not be copied.
+    Console(soft_wrap=True, width=None if sys.stdout.isatty() else 240).print(table)
     return 0
 
 

@@ -48,6 +48,11 @@ class ContractError(ThinkTwiceError):
     """A policy, gate, critic, agent or world broke its contract."""
 
 
+def install_line(extra: str) -> str:
+    """What a person types, in a clone of the repository, to install an optional part."""
+    return f"pip install -c constraints.txt -e '.[{extra}]'"
+
+
 class MissingDependency(ThinkTwiceError):
     """An optional package is missing.
 

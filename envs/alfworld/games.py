@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from ...errors import IdentityError, MissingDependency, UsageError, choices
+from ...errors import IdentityError, MissingDependency, UsageError, choices, install_line
 
 TASK_TYPES = (
     "pick_and_place_simple",
@@ -24,7 +24,7 @@ TASK_TYPES = (
 )
 """ALFWorld's six task types, in its own order (alfworld 0.4.2, `alfred_tw_env.TASK_TYPES`)."""
 
-INSTALL = "pip install 'thinktwice[alfworld]'"
+INSTALL = install_line("alfworld")
 """What brings alfworld, textworld and the planner."""
 
 _GOAL = re.compile(r"Your task is to: (?P<goal>.*?)\.\"")

@@ -20,10 +20,10 @@ import time
 from pathlib import Path
 from typing import Self
 
-from ...errors import MissingDependency, WorldError
+from ...errors import MissingDependency, WorldError, install_line
 
 _EXECUTABLE = "rosbridge_server_rs_jazzy"
-INSTALL = "pip install 'thinktwice[ros]'"
+INSTALL = install_line("ros")
 
 
 def ros_environment(domain: int) -> dict[str, str]:

@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, cast
 
-from ...errors import MissingDependency, UsageError, WorldError
+from ...errors import MissingDependency, UsageError, WorldError, install_line
 from .wire import ActionResult, Counters, Event, EventKind, Handler, Message, decode, encode
 
 _RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0)
@@ -56,9 +56,7 @@ class BridgeClient:
         if not url.startswith(("ws://", "wss://")):
             raise UsageError(f"a bridge's address starts with ws:// or wss://, got {url!r}.")
         if importlib.util.find_spec("websockets") is None:
-            raise MissingDependency(
-                "websockets", purpose="a rosbridge connection", install="pip install 'thinktwice[ros]'"
-            )
+            raise MissingDependency("websockets", purpose="a rosbridge connection", install=install_line("ros"))
         self.url = url
         self.counters = Counters()
         self.statuses: deque[Event] = deque(maxlen=100)

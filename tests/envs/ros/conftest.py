@@ -119,7 +119,7 @@ class Peers:
         began = time.time()
         with BridgeClient(self.server.url) as client:
             client.advertise("/sim/fault", "std_msgs/msg/String")
-            for _ in range(200):
+            while time.time() < began + 60:
                 # A publisher that was just announced may not have met its subscriber yet.
                 client.publish("/sim/fault", {"data": json.dumps(faults)})
                 time.sleep(0.1)
@@ -133,7 +133,7 @@ _DOMAINS = itertools.count(1 + os.getpid() % 80)
 
 @pytest.fixture(scope="session")
 def shared_sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SimProcess, Journal, int]]:
-    pytest.importorskip("rclpy", reason="needs the extra: pip install 'thinktwice[ros]'")
+    pytest.importorskip("rclpy", reason="needs the extra: pip install -c constraints.txt -e '.[ros]'")
     folder, domain = tmp_path_factory.mktemp("sim_arm"), next(_DOMAINS)
     journal = folder / "journal.jsonl"
     with SimProcess(domain=domain, camera_hz=10, journal=journal, log=folder / "node.log") as process:

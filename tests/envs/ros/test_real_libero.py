@@ -21,7 +21,7 @@ TASK = "libero_object/0"
 @pytest.mark.sim
 @pytest.mark.slow
 def test_the_expert_solves_a_libero_task_over_ros() -> None:
-    pytest.importorskip("rclpy", reason="needs the extra: pip install 'thinktwice[ros]'")
+    pytest.importorskip("rclpy", reason="needs the extra: pip install -c constraints.txt -e '.[ros]'")
     domain = 90 + os.getpid() % 10
     with SimProcess(domain=domain, libero=TASK) as node, BridgeServer(domain=domain) as server:
         env = RosArmEnv("libero_sim", server.url, timeout=240, max_steps=2500)

@@ -11,7 +11,7 @@ from thinktwice.envs.alfworld.generator import GeneratedGames
 from thinktwice.errors import ModelError
 from thinktwice.rollouts import RunConfig, open_run, run
 
-pytest.importorskip("alfworld", reason="pip install 'thinktwice[alfworld]'")
+pytest.importorskip("alfworld", reason="pip install -c constraints.txt -e '.[alfworld]'")
 
 LOOK = '{"action": "look"}'
 BAD = {
