@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import mujoco
 import numpy as np
 import pytest
 
 from thinktwice.agents.experts.motion import POSITION_SCALE, ROTATION_SCALE, Command, rotation_error, servo
 from thinktwice.agents.experts.scene import Scene, View
+from thinktwice.envs.libero.install import import_mujoco
+
+mujoco = import_mujoco()  # with the GL backend that the other tests of this process need
 
 _SUBSTEPS = 12
 _MASS, _INERTIA = 2.0, 0.02

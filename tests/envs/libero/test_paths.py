@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 import pytest
 
+from thinktwice.envs.libero.install import import_mujoco
 from thinktwice.envs.libero.paths import commanded_way, project
+
+mujoco = import_mujoco()  # with the GL backend that the other tests of this process need
 
 _SCENE = """
 <mujoco><worldbody>
