@@ -111,9 +111,9 @@ def test_stored_initial_states_are_refused(collect: Collect, tmp_path: Path, mon
 
 
 def test_a_critic_is_trained_and_then_drives_its_own_collection(
-    collect: Collect, small: Callable[..., CriticTrainConfig], tmp_path: Path
+    collect: Collect, collected: Path, small: Callable[..., CriticTrainConfig], tmp_path: Path
 ) -> None:
-    config = small()
+    config = small(data=(collected,))
     train_critic(config)
     out = tmp_path / "second round"
     collect(out, collector={"critic": str(config.out / CRITIC)}, episodes=1)
