@@ -20,7 +20,7 @@ import json
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
@@ -32,12 +32,13 @@ import numpy as np
 
 from ..agents.demonstrator import LABEL, DemonstratorOptions
 from ..agents.training.demonstrations import SUFFIX, Demonstration, write_demonstration
-from ..envs import DeclaresConventions, World, world_entry
+from ..envs import DeclaresConventions, World
 from ..envs.observations import IMAGES, STATE, TASK
 from ..envs.split import check_split
 from ..errors import RecordError, UsageError, WorldError
-from .config import RunConfig, as_options, make_plan, plain
+from .config import RunConfig, make_plan, plain
 from .files import TEMPORARY, write_atomically
+from .fresh import fresh_options, open_with
 from .progress import Progress
 from .records import EpisodeRecord, Run, open_run
 from .replay import replay
@@ -115,7 +116,7 @@ def collect(
         WorldError: the world could not be built.
     """
     # A learner looks at every step; the expert alone needs no cameras.
-    pictures = _pictures(world, options)
+    pictures = fresh_options(world, size=options.size, rendering=options.rendering, cameras=options.cameras)
     blind = {"cameras": ()} if not demonstrator.learner and "cameras" in pictures else {}
     config = RunConfig(
         out=options.out / RUN,
@@ -132,7 +133,7 @@ def collect(
     check_split(make_plan(config).episodes, "training", purpose="demonstrations")
     run(config, progress=progress)
     played = open_run(config.out)
-    shown = _open(world, pictures)
+    shown = open_with(world, pictures)
     frames = render(played, shown, options.out / FRAMES, workers=options.workers, rendered=rendered)
     collected = _counted(played, frames)
     _write_provenance(options, played, shown, collected)
@@ -232,25 +233,6 @@ def _render_one(run_folder: Path, record: EpisodeRecord, out: Path) -> None:
         raise WorldError("the rendering process has no environment.")
     demonstration = demonstration_of(_env, open_run(run_folder).trace(record.key))
     write_atomically(out / f"{record.key}{SUFFIX}", lambda file: write_demonstration(file, demonstration))
-
-
-def _pictures(world: str, options: DemoOptions) -> dict[str, Any]:
-    """The world's options for demonstrations, as far as it has them: fresh placements, and how pictures are made."""
-    options_class, _ = world_entry(world).load()
-    asked: Mapping[str, Any] = {
-        "init_states": "fresh",
-        "cameras": options.cameras,
-        "height": options.size,
-        "width": options.size,
-        "rendering": options.rendering,
-    }
-    known = {field.name for field in dataclasses.fields(options_class)}
-    return {name: value for name, value in asked.items() if name in known}
-
-
-def _open(world: str, given: Mapping[str, Any]) -> World:
-    options_class, open_world = world_entry(world).load()
-    return open_world(world, as_options(given, options_class, f"world {world}"))
 
 
 def _counted(played: Run, frames: int) -> Collected:

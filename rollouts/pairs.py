@@ -26,11 +26,12 @@ from ..agents.pairs.offline import OfflineOptions, Recordings, label_recorded, t
 from ..agents.pairs.states import STATES, StoredStates, write_states
 from ..agents.policy import Policy
 from ..agents.training.demonstrations import SUFFIX
-from ..envs import Array, World, world_entry
+from ..envs import Array, World
 from ..envs.split import check_split
 from ..errors import RecordError, UsageError, WorldError
-from .config import RunConfig, as_options, make_plan, plain
+from .config import RunConfig, make_plan, plain
 from .files import TEMPORARY, write_atomically
+from .fresh import fresh_options, open_with
 from .progress import Progress
 from .records import Run, open_run
 from .runner import run
@@ -88,7 +89,7 @@ def collect_pairs(
         RecordError: the folder cannot be written or resumed.
         WorldError: the world could not be built.
     """
-    shown = _world_options(world, options)
+    shown = fresh_options(world, size=options.size, rendering=options.rendering, cameras=options.cameras)
     config = RunConfig(
         out=options.out / RUN,
         world=world,
@@ -214,7 +215,9 @@ def label_folder(
     _check_request(options.out / REQUEST, {"data": data.name, **plain(dataclasses.asdict(offline))})
     paths = {index: options.out / STATES / f"{episode.key}{SUFFIX}" for index, episode in enumerate(episodes)}
     missing = [index for index, path in paths.items() if not path.exists()]
-    shown = _open(world, _world_options(world, options))
+    shown = open_with(
+        world, fresh_options(world, size=options.size, rendering=options.rendering, cameras=options.cameras)
+    )
     done = len(paths) - len(missing)
     # Spawned, not forked: a fork of a process with a GL context or with torch's threads hangs.
     context = multiprocessing.get_context("spawn")
@@ -312,22 +315,3 @@ def _box(space: Any) -> tuple[Array, Array]:
     if not isinstance(space, spaces.Box):
         raise UsageError(f"pairs are of chunks of vectors; this world's actions are {space}.")
     return np.asarray(space.low, np.float32), np.asarray(space.high, np.float32)
-
-
-def _world_options(world: str, options: PairOptions) -> dict[str, Any]:
-    """The world's options as far as it has them: fresh placements, and the pictures that the policy reads."""
-    options_class, _ = world_entry(world).load()
-    asked: Mapping[str, Any] = {
-        "init_states": "fresh",
-        "cameras": options.cameras,
-        "height": options.size,
-        "width": options.size,
-        "rendering": options.rendering,
-    }
-    known = {field.name for field in dataclasses.fields(options_class)}
-    return {name: value for name, value in asked.items() if name in known}
-
-
-def _open(world: str, given: Mapping[str, Any]) -> World:
-    options_class, open_world = world_entry(world).load()
-    return open_world(world, as_options(given, options_class, f"world {world}"))

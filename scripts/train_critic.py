@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+import functools
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-
-import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..agents.pairs.pairset import read_pairs
 from ..agents.pairs.training.config import CriticTrainConfig
 from ..agents.pairs.training.loop import CRITIC, CriticMetrics, read_metrics, train_critic
 from ..agents.pairs.training.report import CALIBRATION, CURVE, measures, plot_calibration, plot_curve, write_card
-from .config import read_config, sections
+from .training import StepsBar, parse_training
 
 _PROGRAM = "thinktwice train critic"
 
@@ -29,8 +24,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     config = parse(arguments)
     try:
-        with _Shown(config.steps) as shown:
-            evaluation = train_critic(config, report=shown.report)
+        with StepsBar(config.steps, left="at most") as bar:
+            evaluation = train_critic(config, report=functools.partial(_show, bar))
     except KeyboardInterrupt:
         sys.stderr.write("\nStopped. Continue from the last checkpoint with the same command and --resume.\n")
         return 130
@@ -48,48 +43,17 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parse(arguments: Sequence[str]) -> CriticTrainConfig:
-    """The configuration of a command line and its ``--config`` file.
-
-    Raises:
-        ConfigError: the file is wrong, or a value makes no sense.
-        SystemExit: tyro printed the help, or what is wrong with a flag.
-    """
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--config", type=Path)
-    given, rest = early.parse_known_args(arguments)
-    values = read_config(given.config) if given.config is not None else {}
-    default = sections(values, {"training": CriticTrainConfig}, str(given.config))["training"]
-    return tyro.cli(
+    """The configuration of a command line and its ``--config`` file; see `parse_training`."""
+    return parse_training(
         CriticTrainConfig,
-        prog=_PROGRAM,
+        arguments,
+        program=_PROGRAM,
         description="Train a critic on preference pairs. --config names a YAML file with these options.",
-        args=rest,
-        default=default,
-        config=(tyro.conf.FlagCreatePairsOff,),
     )
 
 
-class _Shown:
-    """A bar on a terminal, a line per validation elsewhere."""
-
-    def __init__(self, steps: int) -> None:
-        console = Console(stderr=True)
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        times = (TimeElapsedColumn(), TextColumn("at most"), TimeRemainingColumn())
-        self._bar = Progress(*columns, *times, console=console, disable=not console.is_terminal)
-        self._task = self._bar.add_task("", total=steps)
-
-    def __enter__(self) -> _Shown:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def report(self, metrics: CriticMetrics) -> None:
-        """Show one line of metrics."""
-        text = f"loss {metrics.loss:.4f}"
-        self._bar.update(self._task, completed=metrics.step, description=text)
-        if metrics.validation is not None:
-            held = f"held out {metrics.validation:.4f}, accuracy {metrics.accuracy:.3f}"
-            self._bar.console.print(f"step {metrics.step}: {text}, {held}")
+def _show(bar: StepsBar, metrics: CriticMetrics) -> None:
+    held = None
+    if metrics.validation is not None:
+        held = f"{metrics.validation:.4f}, accuracy {metrics.accuracy:.3f}"
+    bar.show(metrics.step, metrics.loss, held)

@@ -25,7 +25,7 @@ from .batches import Augmentation, Batch, Frames
 from .config import TrainConfig
 from .demonstrations import Demonstration, read_folder
 from .schedule import learning_rate, update_average
-from .state import STATE_FILE, cut_lines, load_state, save_state
+from .state import claim, cut_lines, load_state, save_state
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,7 +84,9 @@ def train(config: TrainConfig, *, report: Callable[[Metrics], None] | None = Non
 
     demonstrations = read_folder(config.data)
     check_split((d.episode for d in demonstrations), "training", purpose="training a policy")
-    _claim(config)
+    if config.init is not None and not config.init.is_dir():
+        raise ConfigError(f"init must be a checkpoint's folder; there is none at {config.init}.")
+    claim(config.out, resume=config.resume)
     if config.threads:
         torch.set_num_threads(config.threads)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -242,15 +244,3 @@ def read_metrics(folder: Path) -> list[Metrics]:
         return [Metrics(**json.loads(line)) for line in path.read_text().splitlines()]
     except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{path} cannot be read: {error}.") from error
-
-
-def _claim(config: TrainConfig) -> None:
-    """Make the folder, or refuse one that holds a run already."""
-    if not config.resume and (config.out / STATE_FILE).exists():
-        raise RecordError(f"{config.out} holds a training run. Continue it with --resume, or give another --out.")
-    if config.init is not None and not config.init.is_dir():
-        raise ConfigError(f"init must be a checkpoint's folder; there is none at {config.init}.")
-    try:
-        config.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"{config.out} cannot be made: {error.strerror or error}.") from error

@@ -20,6 +20,20 @@ STATE_FILE = "state.safetensors"
 _META = "thinktwice"
 
 
+def claim(folder: Path, *, resume: bool) -> None:
+    """Make the folder of a training run, or refuse one that holds a run already.
+
+    Raises:
+        RecordError: it holds a run that is not to be resumed, or cannot be made.
+    """
+    if not resume and (folder / STATE_FILE).exists():
+        raise RecordError(f"{folder} holds a training run. Continue it with --resume, or give another --out.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{folder} cannot be made: {error.strerror or error}.") from error
+
+
 def save_state(
     folder: Path,
     network: nn.Module,

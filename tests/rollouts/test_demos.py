@@ -156,7 +156,7 @@ def test_an_expert_that_solves_nothing_is_an_error(tmp_path: Path) -> None:
 def test_a_world_that_only_has_stored_states_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from thinktwice.rollouts import demos
 
-    monkeypatch.setattr(demos, "_pictures", lambda world, options: {})
+    monkeypatch.setattr(demos, "fresh_options", lambda world, **options: {})
     with pytest.raises(UsageError, match="demonstrations may use fresh placements"):
         collect("fake", options(tmp_path / "stored"), EXPERT)
     assert not (tmp_path / "stored" / RUN).exists()

@@ -24,7 +24,7 @@ from ....envs import Array, derive_seed
 from ....errors import RecordError, WeightsError
 from ...training.devices import device_for
 from ...training.schedule import learning_rate, update_average
-from ...training.state import STATE_FILE, cut_lines, load_state, save_state
+from ...training.state import claim, cut_lines, load_state, save_state
 from ..pairset import PairSet, read_pairs
 from .batches import Batches
 from .building import check_learnable, held_out, spec_for, standardise
@@ -87,7 +87,7 @@ def train_critic(config: CriticTrainConfig, *, report: Callable[[CriticMetrics],
     pairs = read_pairs(config.data)
     check_learnable(pairs, single_task=config.single_task)
     device = device_for(config.device)
-    _claim(config)
+    claim(config.out, resume=config.resume)
     if config.threads:
         torch.set_num_threads(config.threads)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -271,16 +271,6 @@ def best_check(checks: list[CriticMetrics]) -> CriticMetrics:
 
 def _stalled(checks: list[CriticMetrics], patience: int) -> bool:
     return bool(patience and checks) and len(checks) - 1 - checks.index(best_check(checks)) >= patience
-
-
-def _claim(config: CriticTrainConfig) -> None:
-    """Make the folder, or refuse one that holds a run already."""
-    if not config.resume and (config.out / STATE_FILE).exists():
-        raise RecordError(f"{config.out} holds a training run. Continue it with --resume, or give another --out.")
-    try:
-        config.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"{config.out} cannot be made: {error.strerror or error}.") from error
 
 
 def _digest(pairs: PairSet) -> str:

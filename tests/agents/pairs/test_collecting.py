@@ -104,7 +104,7 @@ def test_labels_are_made_anew_without_playing(collected: Path, collect: Collect,
 
 
 def test_stored_initial_states_are_refused(collect: Collect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_world_options", lambda world, options: {})
+    monkeypatch.setattr(module, "fresh_options", lambda world, **options: {})
     with pytest.raises(UsageError, match="preference pairs may use fresh placements"):
         collect(tmp_path / "stored")
     assert not (tmp_path / "stored").exists()
