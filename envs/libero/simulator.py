@@ -50,8 +50,6 @@ class Simulator:
         with _global_numpy_seed(_CONSTRUCTION_SEED):
             self.robosuite_env = _build(task)
         self._stepper = ExactStepper(self.robosuite_env) if stepping == "exact" else None
-        # What a reset would otherwise inherit from the episode before: fixtures are moved by writing the model.
-        self._pristine = {name: getattr(self.model, name).copy() for name in MUTABLE_MODEL_FIELDS}
 
     @property
     def model(self) -> Any:
@@ -79,7 +77,9 @@ class Simulator:
         Raises:
             WorldError: no valid placement was found.
         """
-        for name, values in self._pristine.items():
+        # Fixtures are moved by writing the model.  LIBERO samples what stands on or in one by adding its drawn pose to
+        # its sites' places in the model, which are right only while the fixture is where the scene file has it.
+        for name, values in self.robosuite_env.as_compiled.items():
             getattr(self.model, name)[:] = values
         with _global_numpy_seed(seed):
             self._reset_robosuite()
@@ -191,6 +191,8 @@ def _untextured(domain: type[Any]) -> type[Any]:
         from robosuite.utils.binding_utils import MjSim
 
         self.sim = MjSim(compile_xml(without_textures(xml_string or self.model.get_xml())))
+        model = self.sim.model._model
+        self.as_compiled = {name: getattr(model, name).copy() for name in MUTABLE_MODEL_FIELDS}
         self.sim.forward()
         self.initialize_time(self.control_freq)
 

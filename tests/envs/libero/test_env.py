@@ -181,6 +181,25 @@ def test_a_seed_draws_a_fresh_placement_inside_the_tasks_regions(env: LiberoEnv)
 
 
 @pytest.mark.sim
+@pytest.mark.parametrize(
+    ("task", "support", "height"),
+    [
+        ("libero_spatial/4", "wooden_cabinet_1_cabinet_top", (0.1, 0.2)),
+        ("libero_spatial/7", "flat_stove_1_burner", (0.0, 0.05)),
+        ("libero_spatial/9", "wooden_cabinet_1_cabinet_top", (0.2, 0.25)),
+    ],
+)
+def test_a_fresh_placement_puts_a_bowl_on_or_in_its_fixture(
+    env: LiberoEnv, task: str, support: str, height: tuple[float, float]
+) -> None:
+    for seed in (1, 2, 3):
+        env.reset(seed=seed, options={"task": task})
+        bowl, fixture = env.data.body("akita_black_bowl_1_main").xpos, env.data.body(support).xpos
+        assert np.linalg.norm(bowl[:2] - fixture[:2]) < 0.25, (seed, bowl, fixture)
+        assert height[0] < bowl[2] - fixture[2] < height[1], (seed, bowl, fixture)
+
+
+@pytest.mark.sim
 def test_without_a_seed_one_is_drawn_and_reported(env: LiberoEnv) -> None:
     first, info = env.reset(options={"task": "libero_object/0"})
     again, _ = env.reset(seed=info["seed"])
