@@ -22,8 +22,8 @@ test: setup-dev  ## set up, then lint, types and every test but the longest
 test-long: setup-dev  ## set up, then the tests that take many minutes each
 	@$(VENV)/pytest -m long
 
-test-unit: setup-dev  ## set up, then the tests that need no simulator (minutes)
-	@$(VENV)/pytest -m "not sim and not slow and not long"
+test-unit: setup-dev  ## set up, then the quick tests, without a simulator (a minute or two)
+	@OMP_NUM_THREADS=1 $(VENV)/pytest -q -n auto --dist loadfile -m "not sim and not slow and not long"
 
 check: setup-dev  ## set up, then lint, format and types
 	@scripts/check.sh

@@ -124,6 +124,7 @@ def test_targets_that_make_no_sense(kind: Any, value: float) -> None:
         Target(kind=kind, value=value)
 
 
+@pytest.mark.slow
 def test_rollouts_that_do_not_fit_are_refused(observed: Run, reference: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"recorded by the agent 'fake'.*--observe"):
         from_runs(open_run(reference))

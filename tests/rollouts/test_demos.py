@@ -102,6 +102,7 @@ def test_a_stopped_collection_continues_to_the_same_frames(collected: Path, tmp_
         assert (out / FRAMES / name).read_bytes() == (collected / FRAMES / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_rendering_processes_end_with_their_parent() -> None:
     """A killed parent must leave no simulator behind."""
     code = """

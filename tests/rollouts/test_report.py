@@ -272,6 +272,7 @@ def heavy(trace: Trace) -> Trace:
     return dataclasses.replace(trace, decisions=decisions, states=None)
 
 
+@pytest.mark.slow
 def test_a_report_of_a_hundred_episodes_that_are_full_stays_below_thirty_megabytes(
     tmp_path: Path, config: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +326,7 @@ def test_discrete_actions_are_named(run_copy: Path) -> None:
     assert plain_decision(moved, (), limit=100)["actions"] == ["1"]
 
 
+@pytest.mark.slow
 def test_pairs_begin_with_what_makes_the_difference(run_copy: Path, tmp_path: Path, config: Callable[..., Any]) -> None:
     from thinktwice.rollouts import run
 

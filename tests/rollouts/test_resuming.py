@@ -81,6 +81,7 @@ def finish(out: Path, delay: str) -> None:
     assert driver.returncode == 0, shown
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_a_run_that_continues(reference: Path, lines: Lines, tmp_path: Path) -> None:
     out = tmp_path / "run"
     driver = drive(out, "--delay", "0.2", "--workers", "2")

@@ -117,6 +117,7 @@ def test_a_worker_that_always_dies_makes_an_error_and_no_failure(config: Config,
     assert [(attempt.attempt, attempt.ending) for attempt in tries] == [(1, "died"), (2, "died")]
 
 
+@pytest.mark.slow
 def test_a_hanging_world_is_killed_after_the_timeout(config: Config, tmp_path: Path) -> None:
     hangs = FakeOptions(hang="0:1")
     summary = run(config(tmp_path / "run", tasks="0", world_options=hangs, timeout=0.7, max_tries=1))

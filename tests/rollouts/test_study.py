@@ -116,6 +116,7 @@ def test_the_page_needs_nothing_else(played: Path) -> None:
     assert all((played / name).read_bytes().startswith(b"\x89PNG") for name in figures)
 
 
+@pytest.mark.slow
 def test_a_study_that_was_stopped_ends_the_same(played: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "study.yaml")
     shutil.copytree(played, tmp_path / "study")
@@ -140,6 +141,7 @@ def timeless(summary: dict[str, Any]) -> dict[str, Any]:
     return {**summary, "arms": arms, "command": ""}
 
 
+@pytest.mark.slow
 def test_any_agent_is_an_arm(tmp_path: Path) -> None:
     arms = {
         "good": {"agent": "fake", "options": {"skill": 1.0}},

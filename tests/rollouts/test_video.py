@@ -49,6 +49,7 @@ def test_a_video_shows_every_step_and_then_the_outcome(run_copy: Path) -> None:
     assert not list((run_copy / "videos").glob(".partial*"))
 
 
+@pytest.mark.slow
 def test_the_switch_chooses_by_outcome_and_never_films_errors_or_twice(
     tmp_path: Path, config: Callable[..., Any]
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_violation_ends_the_segment_and_the_agent_begins_anew_when_armed(deplo
     assert "acceleration" in reasons[0]
 
 
+@pytest.mark.slow
 def test_a_full_disk_holds_the_arm_and_does_not_let_it_be_armed_again(deployment) -> None:
     _, env, recorder, _ = deployment
     full = Path("/dev/full")
@@ -186,6 +187,7 @@ KILLED = """
 """
 
 
+@pytest.mark.slow
 def test_a_log_is_readable_after_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "log.mcap"
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(path)]

@@ -49,6 +49,7 @@ def test_the_tables_say_what_was_found(collected: Path) -> None:
     assert np.mean([pair["weight"] for pair in pairs]) == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collector", [{}, {"source": "branch", "continuation": "fake:1", "share": 0.5}])
 def test_labelling_changes_nothing_of_what_is_played(collect: Collect, tmp_path: Path, collector: Any) -> None:
     collect(tmp_path / "pairs", collector=collector, tasks="2", episodes=2)
@@ -110,6 +111,7 @@ def test_stored_initial_states_are_refused(collect: Collect, tmp_path: Path, mon
     assert not (tmp_path / "stored").exists()
 
 
+@pytest.mark.slow
 def test_a_critic_is_trained_and_then_drives_its_own_collection(
     collect: Collect, collected: Path, small: Callable[..., CriticTrainConfig], tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def curve(out: Path) -> list[tuple[Any, ...]]:
     return [(line.step, line.loss, line.validation, line.accuracy) for line in read_metrics(out)]
 
 
+@pytest.mark.slow
 def test_critics_learn_what_is_written_in_the_features(
     small: Small, tmp_path: Path, store: Callable[..., Path], decisions: Callable[..., Any]
 ) -> None:
@@ -72,6 +73,7 @@ def test_equal_settings_give_equal_weights_and_another_seed_others(small: Small,
     assert torch.equal(state, torch.random.get_rng_state())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [5, 6])
 def test_a_stopped_run_continues_to_the_same_weights(
     small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
@@ -214,6 +216,7 @@ def test_the_recipe_in_the_repository_is_valid() -> None:
     assert (config.kind, config.steps, config.gamma) == ("relative", 7, 2.0)
 
 
+@pytest.mark.slow
 def test_the_command_writes_plots_and_a_card(
     small: Small, learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

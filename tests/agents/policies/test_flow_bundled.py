@@ -85,6 +85,7 @@ def copy(original: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_new_process_loads_it(original: Path) -> None:
     """LeRobot's registries are filled by imports, which this process has done already."""
     code = (

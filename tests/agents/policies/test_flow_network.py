@@ -91,6 +91,7 @@ def test_sampling_integrates_the_velocity_field(policy: FlowPolicy) -> None:
     assert (sampled - noise).abs().max() > 1e-3
 
 
+@pytest.mark.slow
 def test_the_network_learns_a_chunk_that_the_language_decides() -> None:
     torch.manual_seed(0)
     policy = FlowPolicy(small_config(chunk_size=2, n_action_steps=1, bfloat16=False))

@@ -20,6 +20,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / POLICY / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss_on_held_out_episodes(small) -> None:
     config = small(steps=80, check_every=40, lr=3e-3)
     train(config)

@@ -61,6 +61,7 @@ def test_every_need_is_served_and_no_sentence_means_two() -> None:
         assert set(understand(sentence).kinds) == kinds
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_house_in_another_process() -> None:
     code = (
         "import hashlib, json; from thinktwice.envs.rooms.generate import generate_house;"

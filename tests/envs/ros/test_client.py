@@ -211,6 +211,7 @@ def certificate(tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("host", "trusted", "accepted"),
     [("127.0.0.1", True, True), ("127.0.0.1", False, False), ("robot.example", True, False)],

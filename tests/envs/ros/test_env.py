@@ -140,6 +140,7 @@ def test_nothing_resumes_by_itself_after_the_bridge_was_lost(arm_env: RosArmEnv,
     assert len(moves(bridge)) == sent + 1
 
 
+@pytest.mark.slow
 def test_a_connected_but_silent_server_is_not_alive(arm_env: RosArmEnv, bridge: FakeBridge, until) -> None:
     arm_env.reset(seed=0)
     arm_env.arm()
@@ -215,6 +216,7 @@ def test_the_emergency_stop_uses_its_own_connection_and_holds(
         arm_env.step(move())
 
 
+@pytest.mark.slow
 def test_an_emergency_stop_that_is_not_confirmed_says_so(arm_env: RosArmEnv, bridge: FakeBridge) -> None:
     arm_env.reset(seed=0)
     arm_env.arm()
