@@ -11,7 +11,7 @@ import gymnasium as gym
 
 from ..errors import UsageError, choices
 from .agent import Agent
-from .policy import Policy
+from .policy import Policy, Trained
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -141,7 +141,7 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
     "bundled": (
         ".policies.bundled",
         "build_bundled",
-        "bundled:FOLDER?steps=N, a checkpoint of the flow-matching policy (none is in the repository yet)",
+        "the flow-matching policy of the repository, or bundled:FOLDER?steps=N for another checkpoint of its kind",
     ),
     "lerobot": (".policies.lerobot", "build_lerobot", "lerobot:PATH_OR_HUB_ID, any LeRobot policy checkpoint"),
     "planner": (".text.policies", "build_planner", "privileged: the world's own plan (alfworld, r2r)"),
@@ -151,6 +151,27 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
 """Name, then module, builder ``(argument, env) -> Policy`` and one line for the help.
 
 ``name:argument`` is split at the first colon."""
+
+
+DEFAULT_POLICIES: Mapping[str, str] = {"thinktwice/Libero-v0": "bundled"}
+"""World, then the policy that acts in it where none is named."""
+
+_TRAINED: Mapping[str, tuple[str, str]] = {"bundled": (".policies.bundled", "read_trained")}
+"""Name, then module and function ``(argument) -> Trained`` of policies whose checkpoints say how they were trained."""
+
+
+def trained(spec: str) -> Trained | None:
+    """How the checkpoint behind a ``--policy`` value was trained, or None where it does not say; loads no weights.
+
+    Raises:
+        WeightsError: there is no checkpoint, or it cannot be read.
+        ConventionError: its conventions cannot be read.
+    """
+    name, _, argument = spec.partition(":")
+    if name not in _TRAINED:
+        return None
+    module, function = _TRAINED[name]
+    return cast("Trained", getattr(importlib.import_module(module, __package__), function)(argument))
 
 
 def check_policy_name(spec: str) -> None:

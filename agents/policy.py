@@ -28,6 +28,19 @@ class Proposal:
     notes: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trained:
+    """How a checkpoint was trained, as far as a run can follow it without loading the weights.
+
+    Attributes:
+        conventions: what it was trained to see and do.
+        execute: actions of a chunk that it executes before the next look.
+    """
+
+    conventions: Conventions
+    execute: int | None
+
+
 @runtime_checkable
 class Policy(Protocol):
     """A proposal source, pure given its arguments, so it may sit behind a socket or serve many episodes."""

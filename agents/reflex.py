@@ -19,9 +19,10 @@ class ReflexOptions:
     """Options of ``--agent reflex``."""
 
     policy: str | None = None
-    """What proposes: expert, random, hold, lerobot:PATH_OR_HUB_ID, … It must be named."""
+    """What proposes: bundled, expert, random, hold, lerobot:PATH_OR_HUB_ID, … Not given: bundled in LIBERO; elsewhere
+    it must be named."""
     execute: int | None = None
-    """Actions to execute of each chunk before the next look; all of them when not given."""
+    """Actions to execute of each chunk before the next look. Not given: as the checkpoint was made for, or all."""
 
 
 class ReflexAgent:

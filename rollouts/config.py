@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..agents.catalog import agent_entry, check_policy_name
+from ..agents.catalog import DEFAULT_POLICIES, agent_entry, check_policy_name, trained
 from ..envs import EpisodeId, World, world_entry
 from ..errors import ConfigError, ContractError, UsageError, choices
 
@@ -123,15 +123,49 @@ def make_plan(config: RunConfig) -> Plan:
         world_options=as_options(config.world_options, options_class, f"world {config.world}"),
         agent_options=as_options(config.agent_options, agent_class, f"agent {config.agent}"),
     )
-    policy = getattr(config.agent_options, "policy", None)
-    if isinstance(policy, str):
-        check_policy_name(policy)
+    world = open_world(config.world, config.world_options)
+    config = with_trained_settings(config, world)
     world = open_world(config.world, config.world_options)
     tasks = select_tasks(config.tasks, world.tasks())
     episodes = tuple(world.episodes(tasks=tasks, count=config.episodes, seed=config.seed))
     if len(set(episodes)) != len(episodes):
         raise ContractError(f"world {config.world} lists an episode twice, so its records could not be told apart.")
     return Plan(config=config, world=world, episodes=episodes)
+
+
+def with_trained_settings(config: RunConfig, world: World) -> RunConfig:
+    """The options that were not given, as the policy was trained.
+
+    Without ``policy``, the world's default one acts.  Its checkpoint says how much of a chunk it executes, and the
+    world shows what it was trained to see, as far as the world's options leave that open.
+
+    Args:
+        config: its options are instances.
+        world: opened with them.
+
+    Raises:
+        UsageError: no policy has the name that is given.
+        WeightsError: its checkpoint is missing or cannot be read.
+    """
+    if not hasattr(config.agent_options, "policy"):
+        return config
+    policy = config.agent_options.policy or DEFAULT_POLICIES.get(_identity(world))
+    if policy is None:
+        return config
+    check_policy_name(policy)
+    settings = trained(policy)
+    agent_options = dataclasses.replace(config.agent_options, policy=policy)
+    if settings and getattr(agent_options, "execute", 0) is None:
+        agent_options = dataclasses.replace(agent_options, execute=settings.execute)
+    world_options = config.world_options
+    if hasattr(world_options, "seen_by"):
+        world_options = world_options.seen_by(settings.conventions if settings else None)
+    return dataclasses.replace(config, agent_options=agent_options, world_options=world_options)
+
+
+def _identity(world: World) -> str:
+    """The name of a world's environment, as its episodes say it."""
+    return world.episodes(tasks=list(world.tasks())[:1], count=1, seed=0)[0].world
 
 
 def as_options(given: Any, options: type[Any], whose: str) -> Any:

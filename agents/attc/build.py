@@ -52,9 +52,10 @@ class AttcOptions:
     """Options of ``--agent attc``."""
 
     policy: str | None = None
-    """What proposes, such as bundled:FOLDER or lerobot:PATH_OR_HUB_ID. It must be named."""
+    """What proposes: bundled, bundled:FOLDER, lerobot:PATH_OR_HUB_ID, … Not given: bundled in LIBERO; elsewhere it must
+    be named."""
     execute: int | None = None
-    """Actions to execute of each chunk before the next look; all of them when not given."""
+    """Actions to execute of each chunk before the next look. Not given: as the checkpoint was made for, or all."""
     gate: GateName | None = None
     """When to deliberate: where the dtw, pairwise, temporal or velocity doubt is above a threshold; or random, never,
     always."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -24,7 +25,7 @@ import numpy as np
 from ...cost import Cost, Stopwatch
 from ...envs import Array, Conventions, Observation, to_lerobot
 from ...errors import ConfigError, ContractError, ConventionError, WeightsError, choices
-from ..policy import Proposal
+from ..policy import Proposal, Trained
 from .candidates import blocks, candidate_noise
 from .lerobot_checkpoint import CONFIG, Checkpoint, load_checkpoint
 
@@ -190,15 +191,38 @@ def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # no
         ConventionError: it does not say which conventions it was trained with.
     """
     target, options = _parse(argument)
-    folder = Path(target).expanduser() if target else WEIGHTS
-    if not (folder / CONFIG).is_file():
-        fix = "Train one: thinktwice train policy --help" if not target else "Give the folder that holds config.json."
-        raise WeightsError(f"there is no policy checkpoint in {folder}. {fix}")
+    folder = _folder(target)
     checkpoint = load_flow(folder, device=options.get("device"))
     name = f"bundled:{target}" if target else "bundled"
     return BundledPolicy(
         name=name, checkpoint=checkpoint, conventions=_conventions(checkpoint, name), steps=_steps(options)
     )
+
+
+def read_trained(argument: str) -> Trained:
+    """How the checkpoint that ``bundled:argument`` names was trained; reads its configuration alone.
+
+    Raises:
+        ConfigError: an option is wrong.
+        WeightsError: the checkpoint is missing or its configuration cannot be read.
+        ConventionError: it does not say which conventions it was trained with.
+    """
+    target, _ = _parse(argument)
+    path = _folder(target) / CONFIG
+    try:
+        config = json.loads(path.read_text())
+        conventions, execute = config.get("conventions"), config.get("n_action_steps")
+    except (OSError, ValueError, AttributeError) as error:
+        raise WeightsError(f"{path} cannot be read: {error}.") from error
+    return Trained(conventions=_declared(conventions, f"bundled:{target}" if target else "bundled"), execute=execute)
+
+
+def _folder(target: str) -> Path:
+    folder = Path(target).expanduser() if target else WEIGHTS
+    if not (folder / CONFIG).is_file():
+        fix = "Train one: thinktwice train policy --help" if not target else "Give the folder that holds config.json."
+        raise WeightsError(f"there is no policy checkpoint in {folder}. {fix}")
+    return folder
 
 
 def load_flow(folder: Path, *, device: str | None) -> Checkpoint:
@@ -254,12 +278,7 @@ def _check_modes(checkpoint: Checkpoint) -> None:
 
 def _conventions(checkpoint: Checkpoint, name: str) -> Conventions:
     config = checkpoint.policy.config
-    if not config.conventions:
-        raise ConventionError(
-            f"{name} does not say which conventions it was trained with, because lerobot-train does not record them. "
-            "Train with `thinktwice train policy`, or declare them: see --policy lerobot:FOLDER."
-        )
-    conventions = Conventions.from_json(config.conventions)
+    conventions = _declared(config.conventions, name)
     declared = {camera.name for camera in conventions.cameras}
     read = {key.removeprefix("observation.images.") for key in config.image_features}
     if declared != read:
@@ -267,6 +286,15 @@ def _conventions(checkpoint: Checkpoint, name: str) -> Conventions:
             f"{name} reads the cameras {sorted(read)} and declares conventions of {sorted(declared)}."
         )
     return conventions
+
+
+def _declared(conventions: dict[str, Any] | None, name: str) -> Conventions:
+    if not conventions:
+        raise ConventionError(
+            f"{name} does not say which conventions it was trained with, because lerobot-train does not record them. "
+            "Train with `thinktwice train policy`, or declare them: see --policy lerobot:FOLDER."
+        )
+    return Conventions.from_json(conventions)
 
 
 def _row(tensor: Tensor) -> Array:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from ...errors import ConfigError, IdentityError, choices
+from ..conventions import Conventions
 from ..episodes import EpisodeId, derive_seed
 from ..registration import LIBERO
 from ..split import REPORTING, TUNING
@@ -19,19 +20,23 @@ from .simulator import SETTLE_STEPS
 from .stepping import Stepping
 from .suites import CAP_SOURCE, find_task, step_cap, stored_states, suite_tasks
 
+_PIXELS = 256
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiberoOptions:
     """Options of LIBERO's suites."""
 
-    rendering: Literal["faithful", "fast"] = "faithful"
-    """faithful: LIBERO's own pixels; fast: nearly the same, several times faster."""
-    cameras: tuple[str, ...] = ("agentview", "wrist")
-    """Cameras in the observations; none for a policy that reads no images."""
-    height: int = 256
-    """Pixels of each image."""
-    width: int = 256
-    """Pixels of each image."""
+    rendering: Literal["faithful", "fast"] | None = None
+    """faithful: LIBERO's own pixels; fast: nearly the same, several times faster. Not given: as the policy's
+    checkpoint says that it was trained, or faithful."""
+    cameras: tuple[str, ...] | None = None
+    """Cameras in the observations, an empty list for none. Not given: those that the policy reads, or agentview
+    and wrist."""
+    height: int | None = None
+    """Pixels of each image. Not given: as the policy was trained, or 256."""
+    width: int | None = None
+    """Pixels of each image. Not given: as the policy was trained, or 256."""
     max_steps: int | None = None
     """Control steps before an episode is cut off; the suite's usual number when not given."""
     stepping: Stepping = "exact"
@@ -40,6 +45,18 @@ class LiberoOptions:
     """stored: LIBERO's initial states from 0 on; tuning, reporting, a range such as 10-39 or one number: from those;
     fresh: each episode's seed draws a placement."""
 
+    def seen_by(self, conventions: Conventions | None) -> LiberoOptions:
+        """What was not given, as a policy was trained to see it; None for the world's own pictures."""
+        trained = {camera.name: camera for camera in conventions.cameras} if conventions else {}
+        one = next(iter(trained.values()), None)
+        own: dict[str, Any] = {
+            "rendering": (one and one.rendering) or "faithful",
+            "cameras": tuple(trained) or ("agentview", "wrist"),
+            "height": (one and one.height) or _PIXELS,
+            "width": (one and one.width) or _PIXELS,
+        }
+        return dataclasses.replace(self, **{name: value for name, value in own.items() if getattr(self, name) is None})
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiberoWorld:
@@ -47,7 +64,7 @@ class LiberoWorld:
 
     Attributes:
         name: the suite.
-        options: as given.
+        options: all of them settled, see `LiberoOptions.seen_by`.
     """
 
     name: str
@@ -77,12 +94,9 @@ class LiberoWorld:
 
         return LiberoEnv(
             task=self.tasks()[0],
-            cameras=self.options.cameras,
-            height=self.options.height,
-            width=self.options.width,
-            rendering=self.options.rendering,
             max_steps=self.options.max_steps,
             stepping=self.options.stepping,
+            **_pictures(self.options),
         )
 
     def describe(self) -> dict[str, Any]:
@@ -150,12 +164,10 @@ def open_libero(name: str, options: LiberoOptions) -> LiberoWorld:
 
     suite_tasks(name)
     stored_range(options.init_states)
-    check_settings(
-        cameras=options.cameras,
-        height=options.height,
-        width=options.width,
-        rendering=options.rendering,
-        max_steps=options.max_steps,
-        stepping=options.stepping,
-    )
+    options = options.seen_by(None)
+    check_settings(max_steps=options.max_steps, stepping=options.stepping, **_pictures(options))
     return LiberoWorld(name=name, options=options)
+
+
+def _pictures(options: LiberoOptions) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in ("cameras", "height", "width", "rendering")}
