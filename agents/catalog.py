@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextvars import ContextVar
 from typing import Any, cast
 
 import gymnasium as gym
@@ -144,6 +146,11 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
         "the flow-matching policy of the repository, or bundled:FOLDER?steps=N for another checkpoint of its kind",
     ),
     "lerobot": (".policies.lerobot", "build_lerobot", "lerobot:PATH_OR_HUB_ID, any LeRobot policy checkpoint"),
+    "openpi": (
+        ".policies.openpi",
+        "build_openpi",
+        "openpi:ws://HOST:PORT, a policy server: thinktwice serve, or openpi's own with ?keys=openpi-libero",
+    ),
     "planner": (".text.policies", "build_planner", "privileged: the world's own plan (alfworld, r2r)"),
     "admissible": (".text.policies", "build_admissible", "drawn from the actions that a text world accepts now"),
     "fake": (".fakes", "build_fake_policy", "a fake for tests, in the fake world alone"),
@@ -156,8 +163,13 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
 DEFAULT_POLICIES: Mapping[str, str] = {"thinktwice/Libero-v0": "bundled"}
 """World, then the policy that acts in it where none is named."""
 
-_TRAINED: Mapping[str, tuple[str, str]] = {"bundled": (".policies.bundled", "read_trained")}
+_TRAINED: Mapping[str, tuple[str, str]] = {
+    "bundled": (".policies.bundled", "read_trained"),
+    "openpi": (".policies.openpi", "read_served"),
+}
 """Name, then module and function ``(argument) -> Trained`` of policies whose checkpoints say how they were trained."""
+
+_shared: ContextVar[dict[str, Policy] | None] = ContextVar("shared policies", default=None)
 
 
 def trained(spec: str) -> Trained | None:
@@ -195,6 +207,28 @@ def build_policy(spec: str, env: gym.Env[Any, Any]) -> Policy:
     """
     name, _, argument = spec.partition(":")
     check_policy_name(spec)
+    shared = _shared.get()
+    if shared is not None and spec in shared:
+        return shared[spec]
     module_name, builder, _ = POLICIES[name]
     build = getattr(importlib.import_module(module_name, __package__), builder)
-    return cast("Policy", build(argument, env))
+    policy = cast("Policy", build(argument, env))
+    if shared is not None:
+        shared[spec] = policy
+    return policy
+
+
+@contextlib.contextmanager
+def sharing(policies: dict[str, Policy]) -> Generator[None]:
+    """Within it, `build_policy` keeps what it builds and gives it again: one copy of the weights for many agents.
+
+    Policies keep no state, so agents may share them as long as they act one at a time.
+
+    Args:
+        policies: by the ``--policy`` value, for one environment; it is filled.
+    """
+    token = _shared.set(policies)
+    try:
+        yield
+    finally:
+        _shared.reset(token)

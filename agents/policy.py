@@ -69,3 +69,12 @@ class Policy(Protocol):
     def describe(self) -> dict[str, Any]:
         """Plain data for the run's record: kind, weights' hash, sampler settings."""
         ...
+
+
+@runtime_checkable
+class FollowsEpisodes(Protocol):
+    """A policy behind which somebody else keeps an episode's state, such as an agent on a server."""
+
+    def begin_episode(self, *, seed: int) -> None:
+        """An episode begins with the next proposal; the agent that acts by this policy says so when it is reset."""
+        ...

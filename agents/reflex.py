@@ -11,7 +11,7 @@ from ..envs import DeclaresConventions, Observation, check_compatible, derive_se
 from ..errors import ConfigError, UsageError
 from .agent import Agent, Decision
 from .catalog import POLICIES, build_policy
-from .policy import Policy
+from .policy import FollowsEpisodes, Policy
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,8 @@ class ReflexAgent:
     def reset(self, *, seed: int) -> None:
         """Begin an episode."""
         self._seed, self._index = seed, 0
+        if isinstance(self.policy, FollowsEpisodes):
+            self.policy.begin_episode(seed=seed)
 
     def act(self, observation: Observation) -> Decision:
         """The policy's first candidate, cut to ``execute`` actions."""

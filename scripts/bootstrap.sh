@@ -86,5 +86,9 @@ say "installing pinned packages into .venv (about 9.5 GB with torch; one to fift
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv ||
   fail "pip could not install uv into .venv; see the error above. Is a package index reachable?"
 UV_PYTHON_DOWNLOADS=never .venv/bin/uv pip install --quiet --python .venv/bin/python -c constraints.txt -e "$target"
+if [ "$kind" = dev ]; then
+  # The peers that serving is tested with.  openpi-client asks for numpy<2, which its code does not need.
+  .venv/bin/uv pip install --quiet --python .venv/bin/python -c constraints.txt --no-deps openpi-client openpi-server
+fi
 echo "$kind $(fingerprint)" > "$stamp"
 say "ready. Try: .venv/bin/thinktwice doctor"

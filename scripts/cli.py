@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "pairs": (".pairs", "make preference pairs of a policy's candidates, for a critic"),
     "calibrate": (".calibrate", "find the doubt above which VLA-ATTC deliberates, from recorded rollouts"),
     "study": (".study", "play several arms on the same episodes: table, figures and page"),
+    "serve": (".serve", "let other machines and programs ask an agent, over openpi's protocol"),
     "deploy": (".deploy", "run an agent on an arm behind a rosbridge server"),
     "sim-arm": (".sim_arm", "start a simulated arm as a ROS 2 node, and a rosbridge server"),
     "replay": (".replay", "show a deployment's log, or convert it to a LeRobotDataset"),

@@ -16,7 +16,7 @@ areas=(
   "tests/envs/alfworld tests/envs/r2r"
   "tests/envs/rooms tests/perception"
   "tests/critics tests/agents/pairs tests/agents/attc"
-  "tests/agents/lesa tests/agents/navigation tests/agents/prism"
+  "tests/agents/lesa tests/agents/navigation tests/agents/prism tests/agents/serving"
 )
 # Watchdogs measure time here, so nothing runs beside it.
 alone="tests/envs/ros"

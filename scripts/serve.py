@@ -1,0 +1,171 @@
+"""``thinktwice serve --policy … --agent …``: let other machines and programs ask an agent, over openpi's protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import tyro
+
+from ..agents.catalog import agent_entry
+from ..agents.serving import KEYS, Host, Listening, SessionEnd, serve
+from ..agents.serving.access import read_token
+from ..agents.serving.keys import dims_line
+from ..envs import world_entry
+from ..errors import UsageError, WorldError
+from ..rollouts import RunConfig
+from ..rollouts.config import make_plan
+
+_PROGRAM = "thinktwice serve"
+_WORLD, _AGENT = "libero_object", "reflex"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServeArgs:
+    """Let others ask an agent, over openpi's websocket protocol. It acts in no world itself: its clients do."""
+
+    world: str = _WORLD
+    """Whose observations and actions are exchanged; its own options and the agent's follow on the same line."""
+    agent: str = _AGENT
+    """The agent, as in thinktwice rollout; every client gets its own."""
+    host: str = "127.0.0.1"
+    """The address to listen on; any but the loopback one needs a token."""
+    port: int = 8000
+    """Its port; 0 for a free one."""
+    token_file: Path | None = None
+    """A file with a secret that clients must send (openpi-client's api_key)."""
+    keys: Literal["thinktwice", "openpi-libero"] = "thinktwice"
+    """How clients name observations: as this library does, or as openpi's LIBERO example does."""
+    seed: int = 0
+    """Of the agent of a client that does not say when an episode begins."""
+    warmup: bool = True
+    """Decide once before listening, on the world's own first observation; that starts its simulator for a moment."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until interrupted.
+
+    Raises:
+        UsageError: what was asked for does not exist, cannot be served, or would be open to everybody.
+        ConventionError: the policy was trained with other conventions than the world's.
+        WorldError: the simulator that warming up needs does not start here.
+    """
+    args, world_options, agent_options = parse(arguments)
+    token = None if args.token_file is None else read_token(args.token_file)
+    listening = Listening(host=args.host, port=args.port, token=token)
+    host = build_host(args, world_options, agent_options)
+    try:
+        if args.warmup:
+            _warm_up(host)
+        asyncio.run(serve(host, listening, ready=lambda url: _say(_banner(host, args, url)), ended=_ended))
+    except KeyboardInterrupt:
+        _say("\nstopped")
+    finally:
+        host.close()
+    return 0
+
+
+def parse(arguments: Sequence[str]) -> tuple[ServeArgs, Any, Any]:
+    """The server's options, the world's and the agent's, which stand beside each other on one line.
+
+    Raises:
+        UsageError: there is no world or agent of that name.
+        SystemExit: tyro printed the help, or what is wrong with a flag.
+    """
+    world = world_entry(_named(arguments, "--world", _WORLD)).load()[0]
+    agent = agent_entry(_named(arguments, "--agent", _AGENT)).load()[0]
+    call = dataclasses.make_dataclass(
+        "Call",
+        [
+            ("serve", tyro.conf.OmitArgPrefixes[ServeArgs]),
+            ("world_options", tyro.conf.OmitArgPrefixes[world]),
+            ("agent_options", tyro.conf.OmitArgPrefixes[agent]),
+        ],
+        frozen=True,
+    )
+    read: Any = tyro.cli(
+        call,
+        prog=_PROGRAM,
+        description=ServeArgs.__doc__,
+        args=list(arguments),
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+    return read.serve, read.world_options, read.agent_options
+
+
+def build_host(args: ServeArgs, world_options: Any, agent_options: Any) -> Host:
+    """What is served, with the settings that a rollout of the same world, agent and policy would have.
+
+    Raises:
+        UsageError: something does not exist, or cannot be served.
+        ConventionError: the policy was trained with other conventions than the world's.
+    """
+    config = RunConfig(
+        world=args.world,
+        world_options=world_options,
+        agent=args.agent,
+        agent_options=agent_options,
+        episodes=1,
+        out=Path(),
+    )
+    plan = make_plan(config)
+    return Host(plan.world, args.agent, plan.config.agent_options, keys=KEYS[args.keys], seed=args.seed)
+
+
+def _warm_up(host: Host) -> None:
+    _say("warming up")
+    try:
+        host.warm_up()
+    except WorldError as error:
+        raise UsageError(
+            f"{error} Warming up needs the world's simulator for a moment; --no-warmup skips it."
+        ) from error
+
+
+def _banner(host: Host, args: ServeArgs, url: str) -> str:
+    """Where it listens, and what a client has to know."""
+    about, conventions = host.about, host.conventions
+    policy = f"openpi:{url}{'?token_file=FILE' if args.token_file else ''}"
+    first, *others = host.expects()
+    rate = [] if conventions.control_hz is None else [f"rate      {conventions.control_hz:g} actions per second"]
+    size = sum(dim.size for dim in conventions.action)
+    actions = f"float32[T, {size}]: {dims_line(conventions.action)}" if size else "a list of the world's own actions"
+    return "\n".join(
+        [
+            f"serving   {args.agent} for {about.world}{'' if about.warm else ', not warmed up'}",
+            f"listening {url} ({'with a token' if args.token_file else 'without a token'}; Ctrl-C stops)",
+            f"expects   {first}",
+            *(f"          {line}" for line in others),
+            f"answers   actions  {actions}",
+            *rate,
+            f"try       thinktwice rollout {about.world} --policy '{policy}' --out runs/served",
+        ]
+    )
+
+
+def _ended(session: SessionEnd) -> None:
+    deliberated = f" ({session.deliberated} deliberated)" if session.deliberated else ""
+    ending = f"failed: {session.error}" if session.error else "the client left"
+    _say(
+        f"session {session.number}  {session.client}  {session.decisions} decisions{deliberated} in "
+        f"{session.seconds:.0f} s, {ending}"
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _named(arguments: Sequence[str], flag: str, default: str) -> str:
+    """The value of a flag that decides which other flags there are."""
+    for index, argument in enumerate(arguments):
+        if argument == flag and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if argument.startswith(f"{flag}="):
+            return argument.partition("=")[2]
+    return default
