@@ -81,7 +81,7 @@ class Session:
         timing = {"infer_ms": (time.perf_counter() - began) * 1e3}
         self.decisions += 1
         self.deliberated += answer.deliberated
-        return pack({ACTIONS: actions, TIMING: timing, EXTRA: answer.model_dump(exclude_defaults=True)})
+        return pack({ACTIONS: actions, TIMING: timing, EXTRA: answer.model_dump()})
 
     def _decide(self, observation: Observation, reset: int | None) -> tuple[Any, Answer]:
         if reset is not None:
