@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev rollout test test-long test-unit check bench clean
+.PHONY: help setup setup-dev rollout test test-long test-unit check bench docs clean
 
 VENV := .venv/bin
 OUT ?= runs/first
@@ -32,6 +32,10 @@ BENCHMARKS ?= libero_env
 bench: setup-dev  ## set up, then benchmarks beside the libraries they compare to (BENCHMARKS="libero_env …")
 	@$(VENV)/python -m benchmarks $(BENCHMARKS)
 
+docs: setup-dev  ## set up, then build the documentation into site/, which opens from the disk (warnings are errors)
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict
+	@echo "open site/index.html"
+
 clean:  ## remove .venv, caches and build leftovers (never a run folder)
-	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf .venv build dist site *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -43,7 +43,7 @@ class DeployArgs:
     """Run everything and publish nothing."""
     arm: bool = False
     """Arm at once, without waiting for the operator's key; for simulated arms."""
-    rate: float | None = None
+    control_hz: float | None = None
     """Commands per second; the robot file's own when not given."""
     max_seconds: float = 60.0
     """End after so long, holds included."""
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         0 when the task was done, 1 when it ended otherwise.
     """
     args, agent_options = parse(arguments)
-    robot = with_rate(load_robot(args.robot), args.rate)
+    robot = with_rate(load_robot(args.robot), args.control_hz)
     path = args.log or Path("deployments") / f"{time.strftime('%Y%m%d-%H%M%S')}.mcap"
     fingers = robot.gripper.joints if robot.gripper else ()
     about = {"robot": robot.model_dump(mode="json"), "agent": args.agent, "task": args.task, "shadow": args.shadow}
@@ -135,7 +135,7 @@ def with_rate(robot: Robot, rate: float | None) -> Robot:
         return robot
     if not rate > 0 or robot.timing.decision_ms > 1e3 / rate:
         raise ConfigError(
-            f"--rate {rate:g} leaves less than timing.decision_ms ({robot.timing.decision_ms:g} ms) per command."
+            f"--control-hz {rate:g} leaves less than timing.decision_ms ({robot.timing.decision_ms:g} ms) per command."
         )
     return robot.model_copy(update={"timing": robot.timing.model_copy(update={"rate_hz": rate})})
 

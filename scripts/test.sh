@@ -12,7 +12,7 @@ areas=(
   "tests/rollouts"
   "tests/envs/libero"
   "tests/agents/experts tests/agents/policies tests/agents/lerobot tests/agents/training"
-  "tests/foundation tests/conformance tests/scripts"
+  "tests/foundation tests/conformance tests/scripts tests/docs"
   "tests/envs/alfworld tests/envs/r2r"
   "tests/envs/rooms tests/perception"
   "tests/critics tests/agents/pairs tests/agents/attc"
