@@ -86,7 +86,11 @@ class ShownProgress(Progress):
             self._bar.update(self._task, advance=1, **self._fields())
         else:
             done = sum(self._counts.values())
-            self.say(f"{done}/{self._total} {record.status:<7} {record.episode.task} {record.key} {self._left(done)}")
+            which = record.episode.init_state
+            # A key is long, and its end is what differs where no stored state was begun from.
+            where = f"state {which}" if which is not None else record.key[-8:]
+            line = f"{done}/{self._total} {record.status:<7} {record.episode.task} {where}"
+            self.say(", ".join(part for part in (line, self._fields()["solved"], self._left(done)) if part))
 
     def end(self) -> None:
         """Take the bar away."""
@@ -125,7 +129,7 @@ class ShownProgress(Progress):
         if not fresh or done == self._total:
             return ""
         seconds = (time.monotonic() - self._began) / fresh * (self._total - done)
-        return f"(about {seconds / 60:.0f} min left)" if seconds > 90 else f"(about {seconds:.0f} s left)"
+        return f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
 
     def say(self, line: str) -> None:
         """Print a line, above the bar where there is one."""

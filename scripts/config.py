@@ -21,13 +21,14 @@ def read_config(path: Path) -> dict[str, Any]:
         ConfigError: the file is missing, is not YAML, or is no flat mapping.
     """
     try:
-        content = yaml.safe_load(path.read_text())
+        with path.open(encoding="utf-8") as file:
+            content = yaml.safe_load(file)
     except OSError as error:
         raise ConfigError(f"the configuration {path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"the configuration {path} is not text: {error}.") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"the configuration {path} is not YAML: {error}") from error
+        raise ConfigError(f"the configuration is not YAML: {error}") from error
     if content is None:
         return {}
     if not isinstance(content, dict):

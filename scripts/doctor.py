@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -55,6 +55,10 @@ class DoctorArgs:
 
     json: bool = False
     """Print the findings as JSON."""
+
+
+_WIDTH = 14
+"""Of the column of names."""
 
 
 def check_python() -> Finding:
@@ -220,42 +224,38 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
 )
 
 
-def diagnose() -> list[Finding]:
+def diagnose() -> Iterator[Finding]:
     """Every finding; a check that itself fails is a finding, so that one fault hides no other."""
-    findings: list[Finding] = []
     for check in CHECKS:
         try:
-            findings.append(check())
+            yield check()
         except Exception as error:  # noqa: BLE001  a doctor reports whatever breaks, it does not die of it
             name = check.__name__.removeprefix("check_")
-            findings.append(
-                Finding(name=name, state="broken", detail=f"{type(error).__name__}: {error}", fix="make setup")
-            )
-    return findings + check_extras()
+            yield Finding(name=name, state="broken", detail=f"{type(error).__name__}: {error}", fix="make setup")
+    yield from check_extras()
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the findings; the status is 1 when something is broken."""
     args = tyro.cli(DoctorArgs, prog="thinktwice doctor", args=list(arguments))
-    findings = diagnose()
-    broken = [finding for finding in findings if finding.state == "broken"]
     if args.json:
+        findings = list(diagnose())
         sys.stdout.write(json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2) + "\n")
-        return 1 if broken else 0
+        return int(any(finding.state == "broken" for finding in findings))
     console = Console(highlight=False, soft_wrap=True)
     marks = {"ok": "[green]ok    [/]", "note": "[yellow]note  [/]", "broken": "[bold red]broken[/]"}
-    width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        console.print(f"{marks[finding.state]} {finding.name:<{width}}  {escape(finding.detail)}")
+    broken = 0
+    # Each as it is found: rendering and torch take seconds.
+    for finding in diagnose():
+        console.print(f"{marks[finding.state]} {finding.name:<{_WIDTH}}  {escape(finding.detail)}")
         if finding.fix:
-            console.print(f"       {'':<{width}}  run: {escape(finding.fix)}")
+            console.print(f"       {'':<{_WIDTH}}  run: {escape(finding.fix)}")
+        broken += finding.state == "broken"
     verdict = (
-        f"{len(broken)} broken: the commands above mend them"
-        if broken
-        else "everything that the main job needs is here"
+        f"{broken} broken: the commands above mend them" if broken else "everything that the main job needs is here"
     )
     console.print(f"\n{verdict}")
-    return 1 if broken else 0
+    return int(broken > 0)
 
 
 def _pinned(name: str) -> str:

@@ -330,7 +330,8 @@ def load_robot(source: str | Path) -> Robot:
             )
         path = shipped[str(source)]
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            data = yaml.safe_load(file)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"the robot file {path} cannot be read: {error}.") from error
     if not isinstance(data, dict):
