@@ -176,16 +176,14 @@ class OpenpiPolicy:
         candidates = list(given) if isinstance(given, np.ndarray | list) else []
         if len(candidates) != n:
             raise ContractError(f"{self.name} answered with {len(candidates)} candidates of {n}.")
-        if not isinstance(self._space, spaces.Box):
-            chunks = [cast("Chunk", chunk) for chunk in candidates]
-        else:
-            chunks = [_as_actions(chunk) for chunk in candidates]
-        for chunk in chunks:
-            try:
+        numeric = isinstance(self._space, spaces.Box)
+        try:
+            chunks = [_as_actions(chunk) if numeric else cast("Chunk", chunk) for chunk in candidates]
+            for chunk in chunks:
                 check_chunk(chunk, self._space)
-            except (ContractError, TypeError) as error:
-                raise ContractError(f"{self.name} answered with something that is not executed: {error}") from error
-        return np.stack(chunks) if isinstance(self._space, spaces.Box) else chunks
+        except (ContractError, TypeError, ValueError) as error:
+            raise ContractError(f"{self.name} answered with something that is not executed: {error}") from error
+        return np.stack(chunks) if numeric else chunks
 
 
 def build_openpi(argument: str, env: gym.Env[Any, Any]) -> OpenpiPolicy:
@@ -252,7 +250,9 @@ def _example(conventions: Conventions) -> dict[str, Any]:
 
 def _as_actions(chunk: Any) -> Array:
     array = np.asarray(chunk)
-    return array.astype(np.float32) if array.dtype.kind in "fiu" else array
+    # What float32 cannot hold becomes infinite, and is refused as that.
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32) if array.dtype.kind in "fiu" else array
 
 
 def _milliseconds(reply: Any) -> float:

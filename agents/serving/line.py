@@ -42,6 +42,7 @@ class Line:
             )
         self.url, self._token, self._timeout = url, token, timeout
         self._connection: Any = None
+        self._opened = contextlib.ExitStack()
 
     @property
     def is_open(self) -> bool:
@@ -64,7 +65,7 @@ class Line:
         self.close()
         headers = {"Authorization": authorization(self._token)} if self._token else None
         try:
-            self._connection = connect(
+            connecting = connect(
                 self.url,
                 additional_headers=headers,
                 compression=None,
@@ -75,6 +76,7 @@ class Line:
                 # openpi's own server answers no ping while it computes; the time limit of a question is what counts.
                 ping_interval=None,
             )
+            self._connection = self._opened.enter_context(connecting)
         except InvalidStatus as error:
             if error.response.status_code in (401, 403):
                 given = "the token was not accepted" if self._token else "it needs a token: ?token_file=FILE"
@@ -104,9 +106,8 @@ class Line:
 
     def close(self) -> None:
         """Hang up; safe to repeat."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._connection = None
+        self._opened.close()
 
     def _exchange(self, data: bytes | None, timeout: float) -> Any:
         from websockets.exceptions import ConnectionClosed
