@@ -21,8 +21,10 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
-def test_training_lowers_the_loss_on_held_out_episodes(small) -> None:
-    config = small(steps=80, check_every=40, lr=3e-3)
+def test_training_lowers_the_loss_on_held_out_episodes(small, stored: Path, save, invented) -> None:
+    for seed in range(4, 16):
+        save(stored, invented(seed))
+    config = small(steps=80, check_every=20, lr=3e-3)
     train(config)
     checked = [line for line in read_metrics(config.out) if line.validation is not None]
     assert checked[-1].step == 80
