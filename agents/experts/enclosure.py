@@ -12,8 +12,9 @@ from .scene import Site, View
 
 _LANE = 0.04
 """A side is open when nothing of the compartment is in a lane of this half width to the middle, metres."""
-_OVERHEAD = 0.03
-"""What is within this horizontal distance of the middle and above it is the lid, metres."""
+_OVERHEAD = (0.03, 0.6)
+"""What is above the middle and within this horizontal distance of it is the lid: metres, and at most this share of the
+region's half size, because the walls of a narrow compartment are near its middle."""
 _FACE = 0.005
 """Points this near to the lid's height are on its lower face, metres."""
 _SKIN = 0.02
@@ -75,7 +76,8 @@ def enclosure(view: View, region: str, name: str) -> Enclosure | None:
     if site is None or site.body not in view.scene.body_points:
         return None
     points, half = view.body_points(site.body), np.abs(site.rotation @ site.size)
-    over = points[np.linalg.norm((points - site.position)[:, :2], axis=1) < _OVERHEAD, 2]
+    around = min(_OVERHEAD[0], _OVERHEAD[1] * float(half[:2].min()))
+    over = points[np.linalg.norm((points - site.position)[:, :2], axis=1) < around, 2]
     lids, floors = over[over > site.position[2]], over[over <= site.position[2]]
     if not len(lids):
         return None

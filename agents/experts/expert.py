@@ -9,6 +9,7 @@ from typing import Any
 from ...envs import Array
 from ...envs.libero.problem import Predicate, Problem
 from .articulate import articulate
+from .clearance import way_out
 from .enclosure import enclosure
 from .goals import PLACES, companions, entrance, goal_of, order_goals
 from .grasp_book import GraspBook
@@ -19,7 +20,7 @@ from .pick import free, pick
 from .place import let_go, place
 from .predicates import holds
 from .scene import WIDE, Scene, View
-from .slide import is_flat, slide
+from .slide import is_flat, pull_out, slide
 from .targets import TIGHT, place_target, place_tolerance, put_down_target
 
 _OPENING = 0.01
@@ -90,7 +91,11 @@ class LiberoExpert:
         box = enclosure(view, goal[2], name) if goal[0] == "in" else None
         if box is not None and stands_inside(view, name, box):
             return push_in(view, name, box), f"push {name} in"
-        grasps = [] if is_flat(view.points(name), view.rotation(name)) else self._book.grasps(view, name)
+        flat = is_flat(view.points(name), view.rotation(name))
+        away = None if flat else way_out(view, name)
+        if away is not None:
+            return pull_out(view, name, away), f"pull {name} out"
+        grasps = [] if flat else self._book.grasps(view, name)
         if grasps:
             cost = free if box is None else functools.partial(entry_cost, view, name, box)
             return pick(view, name, grasps, modes, cost=cost), f"pick {name}"

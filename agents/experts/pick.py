@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...envs import Array
+from .clearance import palm_fits, surroundings
 from .grasps import TIP, Grasp
 from .modes import Modes
 from .motion import CLOSE, OPEN, Command, cross_over, from_above, rotation_error
@@ -18,6 +19,8 @@ _TURNED = 0.12
 """… and turned to within this angle, radians."""
 _OVER = 0.015
 """The hand goes down when it is this near to above the grasp, and up again when it is farther, metres."""
+_UPRIGHT = 0.99
+"""The cosine of the palm's lean from which on it needs another room than the upright one of the grasp search."""
 _SIDE_BONUS = 0.03
 _COMMIT_BONUS = 0.05
 _TURN_PENALTY = 0.02
@@ -73,8 +76,20 @@ def pick(
     hand = view.hand
     points = view.points(name)
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
-    grasp = choose(grasps, hand, middle, view.base, side=modes.side(f"grasp {name}"), cost=cost)
+    reachable = _reachable(view, name, grasps) or grasps
+    grasp = choose(reachable, hand, middle, view.base, side=modes.side(f"grasp {name}"), cost=cost)
     return reach_and_close(view, grasp)
+
+
+def _reachable(view: View, name: str, grasps: Sequence[Grasp]) -> list[Grasp]:
+    """The grasps at which the palm touches nothing although it leans."""
+    turned = [(grasp, from_above(view, grasp.position, grasp.axis)) for grasp in grasps]
+    if all(rotation[2, 2] < -_UPRIGHT for _, rotation in turned):
+        return list(grasps)
+    points = surroundings(view, name)
+    return [
+        grasp for grasp, rotation in turned if rotation[2, 2] < -_UPRIGHT or palm_fits(points, grasp.position, rotation)
+    ]
 
 
 def reach_and_close(view: View, grasp: Grasp) -> Command:

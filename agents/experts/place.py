@@ -14,6 +14,9 @@ _PRESS = 0.005
 """The object is sent this far below its place, metres."""
 _LOWERING = 0.5
 """Limit of the action while lowering: contact should be gentle."""
+_START, _TOP_SPEED = 0.3, 0.25
+"""The action's limit when carrying begins, and the speed (metres per second) from which it may be full: a sudden start
+tears a bowl's rim out of the fingers."""
 
 
 def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: float) -> Command:
@@ -42,7 +45,8 @@ def place(view: View, name: str, target: Array, *, satisfied: bool, tolerance: f
     if error > tolerance and not satisfied:
         clear = float(hand.position[2]) - min(lowest, float(hand.position[2]) - 0.01)
         position = cross_over(view, goal, clear=clear, excluded=(name,))
-        return Command(position=position, rotation=rotation, grip=CLOSE, phase="carry")
+        speed = min(1.0, _START + float(np.linalg.norm(hand.velocity)) / _TOP_SPEED)
+        return Command(position=position, rotation=rotation, grip=CLOSE, phase="carry", speed=speed)
     rise = 0.0 if satisfied else max(0.0, error - tolerance + _FUNNEL) * 4
     position = down + np.array([0.0, 0.0, rise])
     return Command(position=position, rotation=rotation, grip=CLOSE, phase="lower", speed=_LOWERING)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...envs import Array
 from ...envs.libero.install import import_mujoco
+from .grasps import PALM, TIP
 from .shapes import collides, geom_points
 
 _GRIP_SITE = "gripper0_grip_site"
@@ -300,10 +301,10 @@ class View:
         return sorted({first for first, second in self.contacts if second.startswith("finger")} & self.scene.movable)
 
     def straddles(self, name: str) -> bool:
-        """Whether something of an object is between the fingers."""
+        """Whether something of an object is between the fingers, from their tips to the palm."""
         local = (self.points(name) - self.hand.position) @ self.hand.rotation
-        half = np.array([self.hand.width / 2 + _PAD, _PAD, _PAD])
-        return bool((np.abs(local) < half).all(axis=1).any())
+        between = (np.abs(local[:, 0]) < self.hand.width / 2 + _PAD) & (np.abs(local[:, 1]) < _PAD)
+        return bool((between & (local[:, 2] > -PALM) & (local[:, 2] < TIP)).any())
 
     def blocked(self, name: str) -> bool:
         """Whether the hand or the arm touches anything but an object (the one that the hand holds)."""

@@ -1,4 +1,4 @@
-"""Sliding something flat that cannot be gripped from above, such as a plate."""
+"""Sliding what cannot be gripped or lifted from above: a plate, a bowl that stands under an open drawer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ...envs import Array
 from .grasps import MAX_WIDTH
-from .motion import Command, from_above
+from .motion import Command, from_above, leaning
 from .scene import View
 from .touch import drag
 
@@ -15,6 +15,8 @@ _LOW = 0.025
 _INSIDE = 0.25
 """The fingertips press ahead of the object's middle, at this share of its half size: within the foot of a plate,
 because pressing on its sloping rim would tilt it."""
+_LEAN = 0.5
+"""The palm leans by this angle out from under what hangs over an object, radians."""
 
 
 def is_flat(points: Array, rotation: Array) -> bool:
@@ -38,12 +40,29 @@ def slide(view: View, name: str, target: Array) -> Command:
         name: the object.
         target: ``float64[>=2]``, where its origin should come to be, metres.
     """
-    points, origin = view.points(name), view.position(name)
-    way = np.array([*(target - origin)[:2], 0.0])
+    way = np.array([*(target - view.position(name))[:2], 0.0])
     direction = way / max(1e-6, float(np.linalg.norm(way)))
+    top = _place_to_press(view, name, direction)
+    # The same turn of the hand for all directions: it need not turn while the way bends.
+    return drag(view, top, direction, from_above(view, top, np.array([0.0, 1.0, 0.0])))
+
+
+def pull_out(view: View, name: str, direction: Array) -> Command:
+    """One step of dragging an object out from under something, the palm leaning out.
+
+    Args:
+        view: the scene.
+        name: the object.
+        direction: ``float64[3]``, the horizontal unit vector to drag along.
+    """
+    return drag(view, _place_to_press(view, name, direction), direction, leaning(view, direction, _LEAN))
+
+
+def _place_to_press(view: View, name: str, direction: Array) -> Array:
+    """A place on top of an object, somewhat ahead of its middle: ``float64[3]``."""
+    points, origin = view.points(name), view.position(name)
     half = float(((points - origin) @ direction).max())
     top = origin + direction * half * _INSIDE
     near = np.linalg.norm((points - top)[:, :2], axis=1) < 0.012
     top[2] = float(points[near, 2].max()) if near.any() else float(points[:, 2].max())
-    # The same turn of the hand for all directions: it need not turn while the way bends.
-    return drag(view, top, direction, from_above(view, top, np.array([0.0, 1.0, 0.0])))
+    return top

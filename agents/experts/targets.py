@@ -6,12 +6,15 @@ import numpy as np
 
 from ...envs import Array
 from ...envs.libero.problem import Predicate
+from .predicates import holds
 from .scene import View, height_along
 
 TIGHT, _ROOMY = 0.02, 0.035
 """Bounds of the tolerance: LIBERO's ``on`` an object allows 0.03, metres."""
 _GAP = 0.006
 """Objects that share a region stand this far apart, metres."""
+_EDGE = 0.01
+"""An object's origin stays this far within a region that it shares, metres."""
 
 
 def place_target(view: View, goal: Predicate, companions: list[str]) -> Array:
@@ -22,7 +25,7 @@ def place_target(view: View, goal: Predicate, companions: list[str]) -> Array:
         goal: ``("on", object, object or region)`` or ``("in", object, region)``.
         companions: the objects that share the region, the goal's own among them.
     """
-    _, name, support = goal
+    support = goal[2]
     site = view.site(support)
     if support in view.scene.roots or site is None:
         middle = view.position(support)[:2]
@@ -31,13 +34,35 @@ def place_target(view: View, goal: Predicate, companions: list[str]) -> Array:
         middle = site.position[:2].copy()
         owner = view.scene.owner_of_body(site.body)
         points = view.body_points(site.body) if owner and site.body in view.scene.body_points else np.zeros((0, 3))
-        half = np.abs(site.rotation @ site.size)
         if len(companions) > 1:
-            along = int(np.argmax(half[:2]))
-            share = companions.index(name) - (len(companions) - 1) / 2
-            middle[along] += share * (float(np.ptp(view.points(name)[:, along])) + _GAP)
+            middle += _own_part(view, goal, companions, np.abs(site.rotation @ site.size))
     floor = float(site.position[2]) if site is not None and not len(points) else -np.inf
     return np.array([*middle, _floor_height(points, middle, floor, goal=goal, view=view)])
+
+
+def _own_part(view: View, goal: Predicate, companions: list[str], half: Array) -> Array:
+    """Where an object's part of a shared region is from the region's middle: ``float64[2]``, metres.
+
+    The parts lie along the region's longer side.  Beside what stands there already the object takes what is left.
+    """
+    kind, name, support = goal
+    along = int(np.argmax(half[:2]))
+    own = view.points(name)[:, along] - view.position(name)[along]
+    low, high = float(own.min()) - _GAP, float(own.max()) + _GAP
+    share = companions.index(name) - (len(companions) - 1) / 2
+    place = share * (high - low - _GAP)
+    site = view.site(support)
+    middle = 0.0 if site is None else float(site.position[along])
+    for other in companions:
+        if other == name or not holds(view, (kind, other, support)):
+            continue
+        taken = view.points(other)[:, along] - middle
+        sides = float(taken.min()) - high, float(taken.max()) - low
+        if sides[0] < place < sides[1]:
+            place = min(sides, key=lambda side: abs(side - place))
+    part = np.zeros(2)
+    part[along] = float(np.clip(place, -half[along] + _EDGE, half[along] - _EDGE))
+    return part
 
 
 def place_tolerance(view: View, goal: Predicate) -> float:
@@ -45,8 +70,11 @@ def place_tolerance(view: View, goal: Predicate) -> float:
     site = view.site(goal[2])
     if site is None or goal[2] in view.scene.roots:
         return TIGHT
-    half = np.abs(site.rotation @ site.size)[:2]
-    return float(np.clip(half.min() - 0.02, TIGHT, _ROOMY))
+    room = np.abs(site.rotation @ site.size)[:2] - 0.02
+    if view.slider(site.body) is not None:
+        # On a drawer's wall it would tip over.
+        room = np.minimum(room, room + 0.02 - np.ptp(view.points(goal[1])[:, :2], axis=0) / 2)
+    return float(np.clip(room.min(), TIGHT, _ROOMY))
 
 
 def put_down_target(view: View, name: str) -> Array:

@@ -153,6 +153,19 @@ def test_what_is_open_from_above_is_no_enclosure(puppet: Any) -> None:
     assert enclosure(view, "no such site", "bowl") is None
 
 
+def test_a_narrow_compartment_between_walls_is_open_from_above(puppet: Any) -> None:
+    walls = "".join(f'<geom type="box" size="0.004 0.06 0.08" pos="{x} 0 0.08"/>' for x in (-0.033, 0.033))
+    site = '<site name="caddy_inside" size="0.028 0.06 0.05" pos="0 0 0.09" type="box"/>'
+    view = puppet(f'<body name="caddy_main" pos="0 0.2 0">{walls}{site}</body>{BOWL}').view()
+    assert enclosure(view, "caddy_inside", "bowl") is None
+
+
+def test_a_handle_above_the_fingertips_is_still_between_the_fingers(puppet: Any) -> None:
+    assert puppet(MUG.format(x=0.0, y=0.068, z=0.0), at=(0.0, 0.0, 0.045)).view().straddles("mug")
+    assert puppet(MUG.format(x=0.0, y=0.068, z=0.0), at=(0.0, 0.0, 0.035)).view().straddles("mug")
+    assert not puppet(MUG.format(x=0.0, y=0.068, z=0.0), at=(0.0, 0.0, 0.12)).view().straddles("mug")
+
+
 def test_a_mug_in_the_doorway_is_pushed_in_with_closed_fingers(puppet: Any) -> None:
     hand = puppet(OVEN + MUG.format(x=0.05, y=0.13, z=0.01))
     box = enclosure(hand.view(), "oven_inside", "mug")
