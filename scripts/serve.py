@@ -117,7 +117,7 @@ def build_host(args: ServeArgs, world_options: Any, agent_options: Any) -> Host:
 
 
 def _warm_up(host: Host) -> None:
-    _say("warming up")
+    _say(f"warming up: {host.about.world} starts for a first observation")
     try:
         host.warm_up()
     except WorldError as error:

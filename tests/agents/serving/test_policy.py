@@ -184,7 +184,7 @@ def test_a_wrong_argument_is_explained(argument: str, error: type[Exception], wo
 class Talk(gym.Env[Any, Any]):
     """A text world in which only asking is accepted."""
 
-    action_space = spaces.Text(16)
+    action_space = spaces.Text(16, charset="abcdefghijklmnopqrstuvwxyz ")
     observation_space = spaces.Dict({"text": spaces.Text(64), "task": spaces.Text(64)})
     conventions = Conventions()
 

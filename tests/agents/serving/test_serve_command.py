@@ -60,7 +60,7 @@ def test_a_run_at_a_server_gives_the_records_of_one_in_process(tmp_path: Path) -
     wanted = records(tmp_path / "local", "fake:0.5", workers=1)
     with command("--world", "fake", "--policy", "fake:0.5") as (url, lines):
         assert records(tmp_path / "served", f"openpi:{url}", workers=2) == wanted
-    assert "warming up" in lines
+    assert "warming up: fake starts for a first observation" in lines
     assert "expects   images.front  uint8[32, 32, 3], RGB, upright" in lines
     assert "answers   actions  float32[T, 2]: velocity 2 (0.05 m, delta, world frame)" in lines
     assert "rate      20 actions per second" in lines
