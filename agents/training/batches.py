@@ -10,9 +10,11 @@ import numpy as np
 
 from ...envs import Array, derive_seed
 from .demonstrations import Demonstration
+from .keyframes import keyframes
 
 type Batch = dict[str, Any]
-"""LeRobot's names: images ``float32[B, 3, H, W]``, state, ``action`` ``float32[B, T, A]``, ``action_is_pad``, task."""
+"""LeRobot's names: images ``float32[B, 3, H, W]``, state, ``action`` ``float32[B, T, A]``, ``action_is_pad``, task; and
+``keyframe`` ``float32[B, 3]``, see `keyframes`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,7 @@ class Frames:
         self._chunk = chunk
         self._starts = np.cumsum([0, *(len(demonstration) for demonstration in demonstrations)])
         self._usable = [usable_labels(demonstration, chunk) for demonstration in demonstrations]
+        self._keyframes = [keyframes(demonstration) for demonstration in demonstrations]
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -67,6 +70,9 @@ class Frames:
         batch["action"] = torch.from_numpy(np.stack(chunks))
         usable = np.array([self._usable[w][t] for w, (_, t) in zip(which, places, strict=True)])
         batch["action_is_pad"] = torch.from_numpy(np.arange(self._chunk) >= usable[:, None])
+        aims = [(self._keyframes[w], t) for w, (_, t) in zip(which, places, strict=True)]
+        if all(aim is not None for aim, _ in aims):
+            batch["keyframe"] = torch.from_numpy(np.stack([aim[t] for aim, t in aims if aim is not None]))
         return batch
 
 

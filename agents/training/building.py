@@ -49,6 +49,7 @@ def build_policy(config: TrainConfig, demonstrations: Sequence[Demonstration]) -
             chunk_size=config.chunk_size,
             n_action_steps=max(1, config.chunk_size // 2),
             noise_samples=config.noise_samples,
+            keyframe_weight=config.keyframe_weight,
             channels=config.channels,
             blocks=config.blocks,
             keypoints=config.keypoints,

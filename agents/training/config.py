@@ -38,6 +38,8 @@ class TrainConfig:
     """Images are moved by up to so many pixels."""
     jitter: float = 0.1
     """Standard deviation of brightness and colour changes, of the whole range."""
+    keyframe_weight: float = 0.5
+    """Weight of foreseeing where the gripper next opens or closes, beside the chunk's own loss; 0 to leave it out."""
     state_noise: float = 0.05
     """Noise on the normalised proprioception."""
     validation: float = 0.05
@@ -74,7 +76,17 @@ class TrainConfig:
         for name in counts:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        for name in ("warmup", "shift", "jitter", "state_noise", "weight_decay", "threads", "blocks", "head_blocks"):
+        for name in (
+            "warmup",
+            "shift",
+            "jitter",
+            "state_noise",
+            "keyframe_weight",
+            "weight_decay",
+            "threads",
+            "blocks",
+            "head_blocks",
+        ):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must not be negative, got {getattr(self, name)}.")
         if not self.data:

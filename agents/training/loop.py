@@ -214,8 +214,8 @@ class _Training:
 
     def _prepared(self, batch: Batch) -> Batch:
         """The batch through the policy's own pre-processor, as at inference; it drops keys that it does not know."""
-        padding = batch.pop("action_is_pad")
-        return {**self.preprocessor(batch), "action_is_pad": padding.to(self.device)}
+        own = {name: batch.pop(name).to(self.device) for name in ("action_is_pad", "keyframe") if name in batch}
+        return {**self.preprocessor(batch), **own}
 
     def _save(self, step: int) -> None:
         out = self.config.out

@@ -37,6 +37,7 @@ class FlowConfig(PreTrainedConfig):
         head_width: of the action head.
         head_blocks: residual blocks of the action head.
         bfloat16: run the image encoders in bfloat16 (faster on CPUs with AMX or AVX512-BF16, right on all).
+        keyframe_weight: weight of foreseeing where the gripper next opens or closes, in training batches that say so.
         noise_samples: noises per encoded observation in training: the head is far cheaper than the encoders.
         action_floor: the least standard deviation that an action entry is divided by, so that entries which hardly
             ever move are not blown up.
@@ -60,6 +61,7 @@ class FlowConfig(PreTrainedConfig):
     head_width: int = 384
     head_blocks: int = 5
     bfloat16: bool = True
+    keyframe_weight: float = 0.5
     noise_samples: int = 8
     action_floor: float = 0.1
     normalization_mapping: dict[str, NormalizationMode] = field(

@@ -20,6 +20,10 @@ ACTION_PADDING = "action_is_pad"
 Our trainer also sets it where an expert's label answers to something that could not be foreseen."""
 
 
+KEYFRAME = "keyframe"
+"""Our trainer's key of ``float32[B, 3]``: from the hand to where the gripper next opens or closes, in decimetres."""
+
+
 class FlowPolicy(PreTrainedPolicy):
     """A small flow-matching vision-language-action policy.
 
@@ -55,17 +59,20 @@ class FlowPolicy(PreTrainedPolicy):
         """The flow-matching loss.
 
         Args:
-            batch: as the pre-processor made it, with ``action`` ``float32[B, T, A]`` and perhaps `ACTION_PADDING`.
+            batch: as the pre-processor made it, with ``action`` ``float32[B, T, A]`` and perhaps `ACTION_PADDING` and
+                `KEYFRAME`.
 
         Returns:
-            The mean squared error of the velocity over what is not padding, and the same as a float.
+            The mean squared error of the velocity over what is not padding, in training with the weighted error of the
+            foreseen keyframe, and its parts as floats.
         """
         actions: Tensor = batch[ACTION]
         kept = (
             ~batch[ACTION_PADDING] if ACTION_PADDING in batch else torch.ones_like(actions[:, :, 0], dtype=torch.bool)
         )
         repeats = self.config.noise_samples
-        summary = self.encode(batch).summary.repeat_interleave(repeats, dim=0)
+        encoded = self.encode(batch).summary
+        summary = encoded.repeat_interleave(repeats, dim=0)
         actions = actions.repeat_interleave(repeats, dim=0)
         kept = kept.repeat_interleave(repeats, dim=0)[:, :, None]
         noise = torch.randn_like(actions)
@@ -75,7 +82,12 @@ class FlowPolicy(PreTrainedPolicy):
             velocity = self.network.velocity(mixed, time, summary)
         error = functional.mse_loss(velocity.float(), noise - actions, reduction="none")
         loss = (error * kept).sum() / (kept.sum() * actions.shape[-1]).clamp(min=1)
-        return loss, {"loss": loss.item()}
+        parts = {"loss": loss.item()}
+        if self.training and self.config.keyframe_weight and KEYFRAME in batch:
+            aim = functional.smooth_l1_loss(self.network.keyframe(encoded), batch[KEYFRAME])
+            loss = loss + self.config.keyframe_weight * aim
+            parts["keyframe"] = aim.item()
+        return loss, parts
 
     def predict_action_chunk(self, batch: dict[str, Any], **kwargs: Any) -> Tensor:
         """One chunk per observation.

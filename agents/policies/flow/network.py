@@ -113,6 +113,7 @@ class FlowNetwork(nn.Module):
         self.join = nn.Sequential(
             nn.Linear(256 * len(self.cameras) + 64 + config.language_width, 512), nn.SiLU(), nn.Linear(512, width)
         )
+        self.keyframe = nn.Linear(width, 3)
         self.time = nn.Sequential(nn.Linear(2 * _FREQUENCIES, width), nn.SiLU(), nn.Linear(width, width))
         self.into = nn.Linear(chunk, config.head_width)
         self.blocks = nn.ModuleList(HeadBlock(config.head_width, width) for _ in range(config.head_blocks))
