@@ -21,6 +21,8 @@ _SKIN = 0.02
 """The floor and the lid are left out of the walls by this much, metres."""
 _FRONT = 0.12
 """The hand needs this much room before the front, metres."""
+_UPRIGHT = 0.7
+"""An axis of a region whose vertical part is above this (a cosine) leads up or down, not out."""
 _WIDEST = 0.25
 """Nobody needs more room than this to either side, metres."""
 
@@ -112,7 +114,9 @@ def enclosure(view: View, region: str, name: str) -> Enclosure | None:
 def _way_out(walls: Array, site: Site, base: Array) -> Array | None:
     """The horizontal direction without walls that leads towards the robot the most, or None."""
     free: list[Array] = []
-    for side in (sign * site.rotation[:, axis] for axis in (0, 1) for sign in (-1.0, 1.0)):
+    for side in (sign * site.rotation[:, axis] for axis in (0, 1, 2) for sign in (-1.0, 1.0)):
+        if abs(side[2]) > _UPRIGHT:
+            continue
         outwards = np.array([side[0], side[1], 0.0]) / np.linalg.norm(side[:2])
         offset = (walls - site.position)[:, :2]
         aside = np.abs(offset @ np.array([-outwards[1], outwards[0]]))

@@ -21,7 +21,7 @@ from .place import let_go, place
 from .predicates import holds
 from .scene import WIDE, Scene, View
 from .slide import is_flat, pull_out, slide
-from .targets import TIGHT, place_target, place_tolerance, put_down_target
+from .targets import TIGHT, place_target, place_tolerance, place_turn, put_down_target
 
 _OPENING = 0.01
 """Fingers that open faster than this go on opening, metres per second."""
@@ -115,7 +115,8 @@ class LiberoExpert:
         if box is not None:
             return insert(view, name, box, satisfied=satisfied)
         target = place_target(view, goal, companions(goals, goal))
-        return place(view, name, target, satisfied=satisfied, tolerance=place_tolerance(view, goal))
+        tolerance, turn = place_tolerance(view, goal), place_turn(view, goal)
+        return place(view, name, target, satisfied=satisfied, tolerance=tolerance, turn=turn)
 
 
 def _at_home(view: View, goals: list[Predicate], name: str) -> bool:

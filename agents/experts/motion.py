@@ -45,6 +45,8 @@ _YAW = (-1.4, 2.9)
 """The hand's turn from its initial pose stays between these, radians: there joint 7 is at 0.79 of +-2.90, and joint 1
 takes up to 0.6 of the rest."""
 _YAW_CUT = -1.9
+_STEEP = 0.5
+"""The palm is above the fingertips while its axis points down by more than this (a cosine)."""
 _TOO_FAR = 10.0
 _WIDE_TURN = 0.8
 
@@ -84,10 +86,16 @@ def servo(hand: Hand, command: Command) -> Array:
 def _turn(current: Array, target: Array) -> Array:
     """The rotation vector to follow: a wide turn is made about the vertical, the wrist upright, before the palm leans.
 
-    The shortest rotation between two leaning poses that look apart would tip the wrist over.
+    The shortest rotation between two leaning poses that look apart would tip the wrist over, and a palm that keeps its
+    lean through the turn stretches the arm.
     """
     yaw = _yaw(target[:, 0]) - _yaw(current[:, 0])
-    return np.array([0.0, 0.0, yaw]) if abs(yaw) > _WIDE_TURN else rotation_error(current, target)
+    if abs(yaw) <= _WIDE_TURN:
+        return rotation_error(current, target)
+    rights = np.cross(current[:, 2], _DOWN)
+    size = float(np.linalg.norm(rights))
+    lean = float(np.arctan2(size, current[:, 2] @ _DOWN))
+    return rights * (lean / max(size, 1e-9)) + np.array([0.0, 0.0, yaw])
 
 
 def _displaced(error: Array, stiction: float, near: float) -> Array:
@@ -167,10 +175,11 @@ def leaning(view: View, outwards: Array, angle: float) -> Array:
     return facing(approach, np.cross([0.0, 0.0, 1.0], outwards), view.hand.rotation[:, 0])
 
 
-def level(view: View, position: Array) -> Array:
-    """The rotation from above that is nearest to the hand's own."""
+def level(view: View, position: Array, *, turn: float = 0.0) -> Array:
+    """The rotation from above that is nearest to the hand's own, turned about the vertical by ``turn`` radians."""
     axis = view.hand.rotation[:, 0] * np.array([1.0, 1.0, 0.0])
-    return from_above(view, position, axis if np.linalg.norm(axis) > 0.3 else np.array([0.0, 1.0, 0.0]))
+    axis = axis if np.linalg.norm(axis) > 0.3 else np.array([0.0, 1.0, 0.0])
+    return from_above(view, position, Rotation.from_rotvec([0.0, 0.0, turn]).apply(axis))
 
 
 def cross_over(view: View, target: Array, *, clear: float, excluded: tuple[str, ...] = ()) -> Array:
@@ -192,4 +201,8 @@ def cross_over(view: View, target: Array, *, clear: float, excluded: tuple[str, 
     height = max(below, beside, target[2] + 0.05)
     free = float(np.clip((hand[2] - (height - 0.03)) / 0.03, 0.0, 1.0))
     across = (target - hand)[:2] * free
+    approach = view.hand.rotation[:, 2]
+    if not excluded and approach[2] < -_STEEP:
+        # An empty hand may lean out from under something: back along its palm the way is free.
+        across += approach[:2] / approach[2] * (height - hand[2]) * (1.0 - free)
     return np.array([*(hand[:2] + across), height])

@@ -13,6 +13,8 @@ TIGHT, _ROOMY = 0.02, 0.035
 """Bounds of the tolerance: LIBERO's ``on`` an object allows 0.03, metres."""
 _GAP = 0.006
 """Objects that share a region stand this far apart, metres."""
+_LONG = 1.5
+"""Objects and regions that are longer than wide by this factor have to be brought into line."""
 _EDGE = 0.01
 """An object's origin stays this far within a region that it shares, metres."""
 
@@ -75,6 +77,20 @@ def place_tolerance(view: View, goal: Predicate) -> float:
         # On a drawer's wall it would tip over.
         room = np.minimum(room, room + 0.02 - np.ptp(view.points(goal[1])[:, :2], axis=0) / 2)
     return float(np.clip(room.min(), TIGHT, _ROOMY))
+
+
+def place_turn(view: View, goal: Predicate) -> float:
+    """How far a long object has to be turned about the vertical to lie along a narrow region, radians."""
+    site = view.site(goal[2])
+    if goal[0] != "in" or site is None:
+        return 0.0
+    half = np.abs(site.rotation @ site.size)[:2]
+    spread, axes = np.linalg.eigh(np.cov(view.points(goal[1])[:, :2].T))
+    if half.max() < _LONG * half.min() or spread[1] < _LONG**2 * spread[0]:
+        return 0.0
+    lies = float(np.arctan2(axes[1, 1], axes[0, 1]))
+    wanted = 0.0 if half[0] > half[1] else np.pi / 2
+    return (wanted - lies + np.pi / 2) % np.pi - np.pi / 2
 
 
 def put_down_target(view: View, name: str) -> Array:

@@ -58,6 +58,11 @@ def test_a_wide_turn_keeps_the_wrist_upright_first() -> None:
     start, end = facing(DOWN, axis_at(-60), axis_at(-60)), facing(leaning, axis_at(90), axis_at(90))
     turn = servo(hand((0.0, 0.0, 0.0), start), Command(position=np.zeros(3), rotation=end, grip=CLOSE, phase=""))[3:6]
     assert np.allclose(turn, [0.0, 0.0, 1.0])
+    start = facing(leaning, axis_at(-60), axis_at(-60))
+    turn = servo(hand((0.0, 0.0, 0.0), start), Command(position=np.zeros(3), rotation=end, grip=CLOSE, phase=""))[3:6]
+    righted = Rotation.from_rotvec([*turn[:2], 0.0]).as_matrix() @ start
+    assert righted[2, 2] < start[2, 2] < -0.7
+    assert turn[2] == pytest.approx(1.0)
     near = facing(DOWN, axis_at(70), axis_at(70))
     turn = servo(hand((0.0, 0.0, 0.0), near), Command(position=np.zeros(3), rotation=end, grip=CLOSE, phase=""))[3:6]
     assert abs(turn[0]) > 0.5

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thinktwice.agents.experts.targets import place_target, place_tolerance
+from thinktwice.agents.experts.grasp_book import GraspBook
+from thinktwice.agents.experts.modes import Modes
+from thinktwice.agents.experts.pick import pick
+from thinktwice.agents.experts.place import place
+from thinktwice.agents.experts.targets import place_target, place_tolerance, place_turn
 
 STOVE = """
 <body name="stove_main" pos="0 0 0.01"><geom type="box" size="0.15 0.1 0.01"/>
@@ -21,6 +25,13 @@ CHEST = """
   <site name="chest_inside" type="box" size="0.08 0.08 0.03"/></body></body>
 <body name="basket_main" pos="-0.3 0.3 0.06"><geom type="box" size="0.08 0.08 0.003" pos="0 0 -0.03"/>
   <site name="basket_inside" type="box" size="0.08 0.08 0.03"/></body>
+"""
+
+CADDY = '<body name="caddy_main" pos="0 0.3 0.05"><geom type="box" size="0.1 0.1 0.003"/>{site}</body>'
+SLOT = '<site name="slot" type="box" size="0.03 0.07 0.05"/>'
+BOOK = """
+<body name="book_main" pos="0 0 0.06" euler="0 0 {degrees}"><freejoint/>
+  <geom type="box" size="0.055 0.012 0.06" mass="0.1"/></body>
 """
 
 
@@ -48,3 +59,34 @@ def test_a_drawer_takes_only_what_is_clear_of_its_walls(puppet: Any) -> None:
     wide = CHEST + '<body name="a_main" pos="0 0 0.05"><freejoint/><geom type="box" size="0.055 0.055 0.03"/></body>'
     assert place_tolerance(puppet(wide).view(), ("in", "a", "chest_inside")) == pytest.approx(0.025)
     assert np.isclose(place_tolerance(puppet(wide).view(), ("in", "a", "basket_inside")), 0.035)
+
+
+@pytest.mark.parametrize(("degrees", "turn"), [(90, 0.0), (60, 30.0), (120, -30.0), (-45, -45.0)])
+def test_a_book_is_turned_the_shorter_way_into_the_line_of_its_slot(puppet: Any, degrees: int, turn: float) -> None:
+    view = puppet(CADDY.format(site=SLOT) + BOOK.format(degrees=degrees)).view()
+    assert np.degrees(place_turn(view, ("in", "book", "slot"))) == pytest.approx(turn, abs=0.5)
+
+
+def test_nothing_is_turned_where_either_way_fits(puppet: Any) -> None:
+    square = SLOT.replace("0.03 0.07", "0.07 0.07")
+    assert place_turn(puppet(CADDY.format(site=square) + BOOK.format(degrees=30)).view(), ("in", "book", "slot")) == 0.0
+    pot = POT.format(name="book", x=0.0, z=0.03)
+    assert place_turn(puppet(CADDY.format(site=SLOT) + pot).view(), ("in", "book", "slot")) == 0.0
+
+
+def test_a_held_book_is_turned_before_it_is_lowered(puppet: Any) -> None:
+    hand = puppet(CADDY.format(site=SLOT) + BOOK.format(degrees=50), at=(0.0, 0.0, 0.25))
+    goal, book, modes = ("in", "book", "slot"), GraspBook(hand.scene), Modes(seed=0)
+    hand.follow(
+        lambda view: pick(view, "book", book.grasps(view, "book"), modes),
+        lambda view: view.held == "book" and abs(view.hand.width_rate) < 0.01,
+        steps=150,
+    )
+    target = np.array([0.0, 0.3, 0.053])
+    phases = hand.follow(
+        lambda view: place(view, "book", target, satisfied=False, tolerance=0.02, turn=place_turn(view, goal)),
+        lambda view: view.held is None and view.hand.width > 0.04,
+        steps=200,
+    )
+    assert phases[-1] == "release"
+    assert abs(place_turn(hand.view(), goal)) < 0.2
