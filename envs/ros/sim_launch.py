@@ -23,6 +23,7 @@ class SimProcess:
         journal: where it writes what it received and how it moved; see `sim_node`.
         libero: put this LIBERO task behind the bridge instead of the Panda; see `libero_node`.
         log: where its output goes; None for this process's own.
+        niceness: added to its own; for measurements, since a real arm does not take cores from its client.
 
     Raises:
         MissingDependency: the ROS wheels are not installed.
@@ -36,6 +37,7 @@ class SimProcess:
         journal: Path | None = None,
         libero: str | None = None,
         log: Path | None = None,
+        niceness: int = 0,
     ) -> None:
         if importlib.util.find_spec("rclpy") is None:
             raise MissingDependency("rclpy", purpose="the simulated arm", install=INSTALL)
@@ -46,6 +48,8 @@ class SimProcess:
         if libero is not None:
             module, options = "libero_node", ["--task", libero]
         self._command = [sys.executable, "-m", f"thinktwice.envs.ros.{module}", *options]
+        if niceness:
+            self._command = ["nice", "-n", str(niceness), *self._command]
         self._domain, self._log = domain, log
         self._process: subprocess.Popen[bytes] | None = None
 
