@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from ...envs import Array
 from .grasps import PALM, PALM_HALF
@@ -64,7 +64,7 @@ def way_out(view: View, name: str) -> Array | None:
     above = others[inside & (others[:, 2] > high[2]) & (others[:, 2] < high[2] + _OVER)]
     if not len(above):
         return None
-    distance, _ = cKDTree(points[:, :2]).query(above[:, :2])
+    distance, _ = KDTree(points[:, :2]).query(above[:, :2])
     covering = above[np.asarray(distance) < _SHADOW]
     if not len(covering):
         return None
