@@ -22,7 +22,7 @@ from gymnasium import spaces
 from ...cost import Cost, Stopwatch
 from ...envs import Array, Chunk, Conventions, Observation, check_chunk
 from ...envs.observations import IMAGES, STATE, TASK
-from ...errors import ConfigError, ContractError, ConventionError, UsageError, choices
+from ...errors import ConfigError, ContractError, ConventionError, ThinkTwiceError, UsageError, choices
 from ..policy import Proposal, Trained
 from ..serving.access import read_token
 from ..serving.keys import KEYS, OPENPI_LIBERO, Keys
@@ -181,9 +181,9 @@ class OpenpiPolicy:
             chunks = [_as_actions(chunk) if numeric else cast("Chunk", chunk) for chunk in candidates]
             for chunk in chunks:
                 check_chunk(chunk, self._space)
+            return np.stack(chunks) if numeric else chunks
         except (ContractError, TypeError, ValueError) as error:
             raise ContractError(f"{self.name} answered with something that is not executed: {error}") from error
-        return np.stack(chunks) if numeric else chunks
 
 
 def build_openpi(argument: str, env: gym.Env[Any, Any]) -> OpenpiPolicy:
@@ -224,18 +224,24 @@ def _connect(line: Line, keys: Keys | None) -> Server:
 
 def _greet(line: Line, keys: Keys | None) -> Server:
     metadata = line.open()
+    try:
+        return _understood(line, metadata, keys)
+    except ThinkTwiceError:
+        line.close()
+        raise
+
+
+def _understood(line: Line, metadata: Any, keys: Keys | None) -> Server:
     about = extra(metadata, About)
     plainly = plain(metadata)
     if about is None:
         if keys is None or keys.needs is None:
-            line.close()
             raise UsageError(
                 f"the server at {line.url} does not say what it expects, so it is no `thinktwice serve`. Say how to "
                 f"name observations for it: ?keys={OPENPI_LIBERO.name}"
             )
         return Server(line=line, about=None, metadata=plainly, keys=keys, conventions=keys.needs)
     if about.keys not in KEYS or (keys is not None and keys.name != about.keys):
-        line.close()
         raise ConventionError(f"the server at {line.url} expects {about.keys!r} keys. Leave ?keys= out.")
     conventions = Conventions.from_json(about.conventions)
     return Server(line=line, about=about, metadata=plainly, keys=KEYS[about.keys], conventions=conventions)
