@@ -62,8 +62,11 @@ def _own_part(view: View, goal: Predicate, companions: list[str], half: Array) -
         sides = float(taken.min()) - high, float(taken.max()) - low
         if sides[0] < place < sides[1]:
             place = min(sides, key=lambda side: abs(side - place))
+    # Between walls all of the object has to fit; on a surface its origin.
+    reach = (float(own.min()), float(own.max())) if kind == "in" else (-_EDGE, _EDGE)
+    limits = -half[along] - reach[0], half[along] - reach[1]
     part = np.zeros(2)
-    part[along] = float(np.clip(place, -half[along] + _EDGE, half[along] - _EDGE))
+    part[along] = float(np.clip(place, *limits)) if limits[0] < limits[1] else sum(limits) / 2
     return part
 
 

@@ -11,6 +11,7 @@ from thinktwice.agents.experts.grasp_book import GraspBook
 from thinktwice.agents.experts.modes import Modes
 from thinktwice.agents.experts.pick import pick
 from thinktwice.agents.experts.place import place
+from thinktwice.agents.experts.predicates import holds
 from thinktwice.agents.experts.targets import place_target, place_tolerance, place_turn
 
 STOVE = """
@@ -51,6 +52,13 @@ def test_the_second_object_keeps_off_the_first_wherever_that_stands(puppet: Any)
     assert target(puppet, second_at=(0.033, standing)) == pytest.approx(-0.033, abs=1e-3)
     assert target(puppet, second_at=(0.0, standing)) == pytest.approx(-0.066, abs=1e-3)
     assert target(puppet, second_at=(-0.05, standing)) == pytest.approx(0.016, abs=1e-3)
+
+
+def test_beside_another_object_the_second_one_still_fits_between_the_walls(puppet: Any) -> None:
+    standing = POT.format(name="b", x=-0.3, z=0.063).replace(" 0 0.063", " 0.3 0.063")
+    view = puppet(CHEST + POT.format(name="a", x=0.4, z=0.2) + standing).view()
+    assert holds(view, ("in", "b", "basket_inside"))
+    assert float(place_target(view, ("in", "a", "basket_inside"), ["a", "b"])[0]) == pytest.approx(-0.35, abs=1e-3)
 
 
 def test_a_drawer_takes_only_what_is_clear_of_its_walls(puppet: Any) -> None:
