@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from ..agents import Agent
-from ..envs import EpisodeId, MultiStep, Observation, derive_seed
+from ..envs import EpisodeId, MultiStep, derive_seed
 from ..envs.ros import ArmHeld, CommandReport, Event, Hold, RosArmEnv
 from ..errors import WorldError
 from .deploy_log import DeployLog
@@ -28,6 +28,10 @@ class Operator(Protocol):
 
     def wants_to_arm(self) -> bool:
         """Whether the operator asked to arm since the last call."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what was asked for before now: a word that was given before a hold does not lift it."""
         ...
 
 
@@ -95,11 +99,6 @@ class Recorder:
         if self.log is not None:
             self.log.event(kind, data)
 
-    def state(self, observation: Observation) -> None:
-        """Record the state that an agent decided on."""
-        if self.log is not None:
-            self.log.state(observation["state"])
-
 
 def deploy(
     env: RosArmEnv,
@@ -131,6 +130,8 @@ def deploy(
         WorldError: the arm could not be reached at all.
     """
     status = recorder.status
+    # Arming again begins a segment, and beginning must move nothing.
+    env.put_back = False
     observation, _ = env.reset(seed=seed, options={"task": task})
     # The first decision compiles and warms up; it is made for nothing while the arm is held.
     agent.reset(seed=seed)
@@ -142,6 +143,7 @@ def deploy(
             if status.hold is not None and status.hold is not shown:
                 recorder.note("hold", {"reason": status.hold.reason, "hold": status.hold.kind})
                 shown = status.hold
+                operator.forget()
             show()
             if status.hold is None:
                 _segment(env, agent, operator, recorder, task=task, seed=seed, max_seconds=max_seconds, show=show)
@@ -203,7 +205,6 @@ def _record(recorder: Recorder, step: Step) -> None:
     status.step = step
     status.decisions += 1
     status.late += "late" in decision.notes
-    recorder.state(step.observation)
     recorder.note(
         "decision",
         {

@@ -19,7 +19,7 @@ class Keyboard:
     Without a terminal it reads nothing, and only a program can arm.
 
     Args:
-        actions: key to function; called in the keyboard's thread.
+        actions: key to function; called in the keyboard's thread.  Capital letters mean the same.
         armed: the answer of the first `wants_to_arm`: a program's word instead of an operator's key.
     """
 
@@ -29,8 +29,7 @@ class Keyboard:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._settings: list[object] | None = None
-        if armed:
-            self._arm.set()
+        self._word = armed
 
     @property
     def stopping(self) -> bool:
@@ -43,9 +42,14 @@ class Keyboard:
 
     def wants_to_arm(self) -> bool:
         """Whether arming was asked for since the last call."""
-        asked = self._arm.is_set()
+        asked = self._word or self._arm.is_set()
+        self._word = False
         self._arm.clear()
         return asked
+
+    def forget(self) -> None:
+        """Drop a key that asked to arm before now."""
+        self._arm.clear()
 
     def __enter__(self) -> Self:
         if sys.stdin.isatty():
@@ -64,7 +68,7 @@ class Keyboard:
 
     def press(self, key: str) -> None:
         """Do what a key means; keys without a meaning do nothing."""
-        action = self._actions.get(key)
+        action = self._actions.get(key.lower())
         if action is not None:
             action()
 

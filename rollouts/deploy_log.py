@@ -1,8 +1,8 @@
 """The log of a deployment: one MCAP file with ROS 2 schemas, readable by Foxglove and by `deploy_replay`.
 
-What is written is on its way to the disk within half a second and survives ``kill -9``: chunks are small, and each is
-handed to the operating system when it is full or old.  Writing has a thread of its own, so that a slow disk delays no
-command; a full one is a `problem`, on which the deployment holds the arm.
+What is written is on its way to the disk within a tenth of a second, and from there on survives ``kill -9``: chunks
+are small, and each is handed to the operating system when it is full or old.  Writing has a thread of its own, so that
+a slow disk delays no command; a full one is a `problem`, on which the deployment holds the arm.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .deploy_schemas import SCHEMAS
 
 PREFIX = "/thinktwice"
 _CHUNK_BYTES = 64 * 1024
-_FLUSH_SECONDS = 0.5
+_FLUSH_SECONDS = 0.1
 _WAITING = 5000
 """Messages that may wait for the disk: minutes of joint data, many seconds of images."""
 
@@ -77,6 +77,7 @@ class DeployLog:
             "effort": [],
         }
         self._put("joint_states", "sensor_msgs/msg/JointState", seen, at)
+        self._put("state", "std_msgs/msg/Float64MultiArray", _array(report.state), at)
         self._put("action/asked", "std_msgs/msg/Float64MultiArray", _array(report.action), at)
         if report.applied is not None and report.target is not None:
             self._put("action/applied", "std_msgs/msg/Float64MultiArray", _array(report.applied), at)
@@ -90,14 +91,16 @@ class DeployLog:
                 self._last_image[name] = sample.received
                 self._put(f"camera/{name}/compressed", "sensor_msgs/msg/CompressedImage", sample, at)
 
-    def state(self, state: Array, *, at: float | None = None) -> None:
-        """Record the state vector that an agent saw."""
-        self._put("state", "std_msgs/msg/Float64MultiArray", _array(state), at or time.time())
-
     def event(self, kind: str, data: Mapping[str, Any], *, at: float | None = None) -> None:
         """Record a decision, a hold, or anything else in words, as JSON."""
         text = json.dumps({"kind": kind, **data}, default=str)
         self._put("events", "std_msgs/msg/String", {"data": text}, at or time.time())
+
+    def discard(self) -> None:
+        """Close the log of a deployment that never began, and take its file away."""
+        self.close()
+        if not self.path.is_char_device():
+            self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Write what waits and finish the file; safe to repeat."""

@@ -203,6 +203,7 @@ def _episodes(log: Loaded) -> Iterator[list[dict[str, Array]]]:
         if entry.topic == "events" and json.loads(entry.message.data)["kind"] in ("hold", "end"):
             yield frames
             frames, action = [], None
+            seen.clear()
         elif entry.topic == "state":
             seen["observation.state"] = np.array(entry.message.data, np.float32)
         elif entry.topic == "action/applied":

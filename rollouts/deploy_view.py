@@ -69,7 +69,7 @@ def _table(env: RosArmEnv, status: Status) -> Table:
     table.add_row("gate", f"{status.commands} commands, {status.rejections} rejected {status.last_rejection}")
     counters = env.link.client.counters
     table.add_row("bridge", f"{counters.connections} connections, {counters.malformed} malformed frames")
-    table.add_row("keys", KEYS)
+    table.add_row("keys", Text(KEYS))
     return table
 
 

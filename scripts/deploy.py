@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command.
 
     Returns:
-        0 when the task was done, 1 when it ended otherwise.
+        0 when the task was done, 130 when it was interrupted, 1 when it ended otherwise.
     """
     args, agent_options = parse(arguments)
     robot = with_rate(load_robot(args.robot), args.control_hz)
@@ -79,11 +81,17 @@ def main(arguments: Sequence[str]) -> int:
         on_event=recorder.event,
         on_command=recorder.command,
     )
+    interrupted = False
     try:
         agent = build_agent(args, agent_options, env)
         keys = {" ": env.hold_now, "e": lambda: _emergency(env, recorder), "s": env.mark_success}
-        with Keyboard(keys, armed=args.arm) as operator, _shown(env, recorder, args) as show:
-            status = deploy(
+        sys.stderr.write(f"connecting to {args.bridge}\n")
+        with (
+            _ended_by_signals(),
+            Keyboard(keys, armed=args.arm) as operator,
+            _shown(env, recorder, args) as show,
+        ):
+            deploy(
                 env,
                 agent,
                 operator,
@@ -93,12 +101,22 @@ def main(arguments: Sequence[str]) -> int:
                 max_seconds=args.max_seconds,
                 show=show,
             )
+    except KeyboardInterrupt:
+        interrupted = True
+    except ThinkTwiceError:
+        if not recorder.status.commands:
+            # Nothing happened yet, and the same command shall work once what is wrong is mended.
+            log.discard()
+        raise
     finally:
         env.close()
         log.close()
+    status = recorder.status
     sys.stdout.write(f"{line(env, status)}\nlog     {path}\nreplay  thinktwice replay {path}\n")
     if log.problem is not None:
         sys.stderr.write(f"thinktwice: the log is incomplete: {log.problem}\n")
+    if interrupted:
+        return 130
     return 0 if status.success else 1
 
 
@@ -156,12 +174,32 @@ def build_agent(args: DeployArgs, options: Any, env: RosArmEnv) -> Agent:
 
 
 def _emergency(env: RosArmEnv, recorder: Recorder) -> None:
+    """Press the e-stop in a thread of its own: an answer may take seconds, and the other keys must go on working."""
+
+    def press() -> None:
+        try:
+            confirmed = env.emergency_stop()
+        except ThinkTwiceError as error:
+            recorder.say(str(error))
+        else:
+            recorder.say("e-stop confirmed by the robot" if confirmed else "e-stop sent; a topic cannot confirm it")
+
+    threading.Thread(target=press, name="e-stop", daemon=True).start()
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Generator[None]:
+    """A closed terminal and a polite kill end a deployment as Ctrl-C does: the arm is held and the log is finished."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        confirmed = env.emergency_stop()
-    except ThinkTwiceError as error:
-        recorder.say(str(error))
-    else:
-        recorder.say("e-stop confirmed by the robot" if confirmed else "e-stop sent; a topic cannot confirm it")
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

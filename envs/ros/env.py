@@ -21,7 +21,7 @@ from .homing import go_home
 from .kinematics import Kinematics
 from .link import ArmLink
 from .messages import type_name
-from .observing import arm_conventions, observation_space, observe
+from .observing import arm_conventions, observation_space, observe, state_of
 from .report import CommandReport
 from .robot import Robot, load_robot
 from .targets import Target, action_space, target_of
@@ -86,6 +86,8 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         )
         self._bounds = bounds_of(self.robot.joints, self.robot.workspace)
         self._task, self._max_steps, self._timeout = task, max_steps, timeout
+        self.put_back = True
+        """Whether `reset` may call the robot's reset service, which moves a simulated arm home."""
         self._opened = False
         self._closing = threading.Event()
         self._watchdog = threading.Thread(target=self._watch, name="arm watchdog", daemon=True)
@@ -131,11 +133,20 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
     def emergency_stop(self) -> bool:
         """Hold, and press the robot's e-stop on its own connection; returns whether the robot confirmed it.
 
+        Until a robot that can confirm it has done so, the arm cannot be armed again.
+
         Raises:
             WorldError: it could not be sent or was not confirmed: use the hardware button.
         """
         self.latch.hold("e-stop", "the e-stop was pressed")
-        return self.link.estop.press()
+        self.latch.refuse("the e-stop was pressed and is not confirmed yet")
+        try:
+            confirmed = self.link.estop.press()
+        except WorldError as error:
+            self.latch.refuse(f"{error} Then press the e-stop here again, until the robot confirms it.")
+            raise
+        self.latch.refuse(None)
+        return confirmed
 
     def home(self) -> None:
         """Bring the arm home with the robot's own action; see `homing.go_home`."""
@@ -157,7 +168,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         super().reset(seed=seed)
         self._open()
         self._task = str((options or {}).get("task", self._task))
-        if self.robot.reset_service is not None and self.hold is None and not self.link.shadow:
+        if self.put_back and self.robot.reset_service is not None and self.hold is None and not self.link.shadow:
             self._put_back(self.robot.reset_service)
         self.link.success = False
         self._forget()
@@ -184,6 +195,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         tick = time.monotonic()
         late = tick - self._next_tick if self._next_tick else 0.0
         with self.latch.armed():
+            self._check_fresh(tick, decided)
             if late > max(self.robot.command.horizon_periods - 1.0, 0.5) * self.robot.period or self.link.shadow:
                 # The horizon has passed and the arm stands still: compare with where it really is.
                 self._motion = None
@@ -193,7 +205,12 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
                 self.latch.hold("violation", f"{target.check}: {target.reason}")
                 self.latch.check()
                 raise ContractError("a rejected command left the arm armed.")
-            self.link.send(target, gripper=target.gripper if target.gripper != self._gripper else None)
+            try:
+                self.link.send(target, gripper=target.gripper if target.gripper != self._gripper else None)
+            except WorldError as error:
+                self.latch.hold("bridge", str(error))
+                self.latch.check()
+                raise
             self._gripper = target.gripper
         # A late command moves the grid, so that two commands are never closer than a period.
         self._next_tick = max(self._next_tick, tick) + self.robot.period
@@ -273,6 +290,16 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         closed = (self._gripper - gripper.open) / (gripper.closed - gripper.open)
         return 2 * closed - 1 if gripper.positive == "closes" else 1 - 2 * closed
 
+    def _check_fresh(self, now: float, decided: float | None) -> None:
+        """Hold instead of sending what was decided too late or on old data: the watchdog slept if this program did."""
+        problem = self.link.problem(now)
+        if problem is not None:
+            self.latch.hold("bridge" if problem[0] == "bridge" else "data", problem[1])
+        elif decided is not None and decided > self.robot.timing.decision_timeout_s:
+            limit = self.robot.timing.decision_timeout_s
+            self.latch.hold("late", f"the command came after {decided:.2f} s (limit {limit:g} s)")
+        self.latch.check()
+
     def _checked(self, action: Array) -> Target | Rejection:
         measured = self._measured()
         last = at_rest(measured) if self._motion is None else self._motion
@@ -305,6 +332,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
                 sent=not rejected and not self.link.shadow,
                 late_seconds=late,
                 reading=self.link.reading(),
+                state=state_of(self.robot, self.kinematics, self.link),
                 images={name: sample for name, sample in newest.items() if sample is not None},
             )
         )

@@ -58,6 +58,7 @@ class HoldLatch:
     def __init__(self, on_hold: Callable[[Hold], None]) -> None:
         self._lock = threading.RLock()
         self._on_hold = on_hold
+        self._refusal: str | None = None
         self._hold: Hold | None = Hold(kind="not armed", reason="nobody has armed it yet", at=time.time())
 
     @property
@@ -77,9 +78,22 @@ class HoldLatch:
                 self._on_hold(self._hold)
             return was_armed
 
-    def arm(self) -> None:
-        """Release the hold: an operator's act."""
+    def refuse(self, reason: str | None) -> None:
+        """Refuse arming for a reason, which the hold then shows too; None to allow it again."""
         with self._lock:
+            self._refusal = reason
+            if reason is not None and self._hold is not None:
+                self._hold = dataclasses.replace(self._hold, reason=reason)
+
+    def arm(self) -> None:
+        """Release the hold: an operator's act.
+
+        Raises:
+            WorldError: arming is refused; see `refuse`.
+        """
+        with self._lock:
+            if self._refusal is not None:
+                raise WorldError(f"the arm cannot be armed: {self._refusal}")
             self._hold = None
 
     def check(self) -> None:

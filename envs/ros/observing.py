@@ -66,7 +66,7 @@ def observe(robot: Robot, kinematics: Kinematics, link: ArmLink, task: str) -> O
     Raises:
         WorldError: a stream has nothing yet, or an image cannot be used.
     """
-    observation: dict[str, Any] = {STATE: _state(robot, kinematics, link), TASK: task}
+    observation: dict[str, Any] = {STATE: state_of(robot, kinematics, link), TASK: task}
     for name, camera in robot.cameras.items():
         sample = link.cameras[name].newest
         if sample is None:
@@ -78,7 +78,8 @@ def observe(robot: Robot, kinematics: Kinematics, link: ArmLink, task: str) -> O
     return observation
 
 
-def _state(robot: Robot, kinematics: Kinematics, link: ArmLink) -> Array:
+def state_of(robot: Robot, kinematics: Kinematics, link: ArmLink) -> Array:
+    """The newest state vector, ``float32[S]``; see `state_dims`."""
     reading, count = link.reading().value, len(robot.joints.names)
     joints = reading.position[:count]
     parts: list[Array] = []

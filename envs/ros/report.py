@@ -24,6 +24,7 @@ class CommandReport:
         sent: False in shadow mode and when rejected.
         late_seconds: how long after its tick it was sent.
         reading: the joint state that it was checked against.
+        state: the state vector of that reading, ``float32[S]``.
         images: the newest compressed image of each camera.
     """
 
@@ -35,4 +36,5 @@ class CommandReport:
     sent: bool
     late_seconds: float
     reading: Sample[JointReading]
+    state: Array
     images: Mapping[str, Sample[Message]]

@@ -68,6 +68,9 @@ class ScriptedOperator:
         self._arms -= 1
         return True
 
+    def forget(self) -> None:
+        """Its words are counted, not remembered."""
+
 
 def run(env: RosArmEnv, agent, operator, recorder: Recorder, **options: object):
     return deploy(env, agent, operator, recorder, task="wave", seed=0, **{"max_seconds": 60.0, **options})
@@ -84,7 +87,9 @@ def test_an_agent_drives_the_arm_after_the_operator_armed_it(deployment) -> None
     loaded = read_log(log.path)
     assert loaded.whole
     assert len(loaded.of("sent")) == 24
-    assert len(loaded.of("state")) == 3
+    assert len(loaded.of("state")) == 24, "every command has the state that it was sent in"
+    order = [entry.topic for entry in loaded.entries if entry.topic in ("state", "sent")]
+    assert order == ["state", "sent"] * 24
     assert len(loaded.of("camera/front/compressed")) >= 1
     kinds = [event["kind"] for _, event in loaded.events()]
     assert kinds.index("hold") < kinds.index("decision") < kinds.index("end")
@@ -130,12 +135,16 @@ class Remembering:
 
 
 def test_a_violation_ends_the_segment_and_the_agent_begins_anew_when_armed(deployment) -> None:
-    _, env, recorder, log = deployment
+    bridge, env, recorder, log = deployment
     tight = env.robot.joints.model_copy(update={"acceleration": (4.0,) * 7})
     env._bounds = dataclasses.replace(env._bounds, acceleration=np.array(tight.acceleration))
     agent = Remembering(ReflexAgent(build_wave("", env)), bad_decision=3)
+    resets: list[dict] = []
+    bridge.services["/reset"] = lambda request: resets.append(request) or {"success": True}
     status = run(env, agent, ScriptedOperator(recorder, arm=2, stop_after=3), recorder, max_seconds=20)
     log.close()
+    assert status.segments == 2
+    assert not resets, "arming again moves nothing"
     assert status.rejections >= 1
     assert "acceleration" in status.last_rejection
     assert len(agent.resets) >= 3
@@ -278,11 +287,49 @@ def test_keys_mean_what_the_screen_says() -> None:
     keyboard = Keyboard({" ": lambda: held.append("hold"), "e": lambda: held.append("stop")}, armed=True)
     assert keyboard.wants_to_arm()
     assert not keyboard.wants_to_arm()
-    for key in "a e?q":
+    for key in "a E?q":
         keyboard.press(key)
     assert held == ["hold", "stop"]
     assert keyboard.wants_to_arm()
     assert keyboard.stopping
+
+
+def test_a_key_from_before_a_hold_does_not_lift_it() -> None:
+    keyboard = Keyboard({}, armed=True)
+    keyboard.forget()
+    assert keyboard.wants_to_arm()  # a program's word stands until it is taken
+    keyboard.press("a")
+    keyboard.forget()
+    assert not keyboard.wants_to_arm()
+
+
+def test_an_operator_who_armed_too_early_has_to_arm_again(deployment) -> None:
+    _, env, recorder, _ = deployment
+    keyboard = Keyboard({})
+
+    class Impatient:
+        """Asks to arm while held, and again while armed; holds after two decisions."""
+
+        @property
+        def stopping(self) -> bool:
+            status = recorder.status
+            if status.decisions == 2 and env.hold is None:
+                keyboard.press("a")
+                env.hold_now()
+                self.held_at = time.monotonic()
+            return status.decisions >= 2 and env.hold is not None and time.monotonic() - self.held_at > 0.5
+
+        def wants_to_arm(self) -> bool:
+            if recorder.status.decisions == 0:
+                keyboard.press("a")
+            return keyboard.wants_to_arm()
+
+        def forget(self) -> None:
+            keyboard.forget()
+
+    run(env, ReflexAgent(build_wave("", env)), Impatient(), recorder)
+    assert recorder.status.decisions <= 3
+    assert recorder.status.segments == 1
 
 
 def test_the_screen_shows_what_an_operator_needs(deployment) -> None:
@@ -292,7 +339,19 @@ def test_the_screen_shows_what_an_operator_needs(deployment) -> None:
     console = Console(file=io.StringIO(), width=160)
     console.print(screen(env, recorder.status, title="panda"))
     shown = console.file.getvalue()
-    for word in ("HELD", "ended", "doubt", "clutch", "candidates", "latency", "staleness", "rejected", "E-STOP"):
+    for word in (
+        "[a] arm",
+        "[q] quit",
+        "HELD",
+        "ended",
+        "doubt",
+        "clutch",
+        "candidates",
+        "latency",
+        "staleness",
+        "rejected",
+        "E-STOP",
+    ):
         assert word in shown
     assert "velocity: joint 3" in shown
     assert line(env, recorder.status).startswith("HELD (operator)")

@@ -228,6 +228,42 @@ def test_an_emergency_stop_that_is_not_confirmed_says_so(arm_env: RosArmEnv, bri
     with pytest.raises(WorldError, match="hardware button"):
         arm_env.emergency_stop()
     assert arm_env.hold is not None
+    assert "NOT confirmed" in arm_env.hold.reason or "refused" in arm_env.hold.reason
+    with pytest.raises(WorldError, match=r"cannot be armed: .*hardware button.*press the e-stop here again"):
+        arm_env.arm()
+    assert arm_env.hold is not None
+    bridge.services["/estop"] = lambda _: {"success": True}
+    assert arm_env.emergency_stop() is True
+    arm_env.arm()
+    assert arm_env.hold is None
+
+
+def test_a_program_that_slept_sends_nothing_when_it_wakes(
+    arm_env: RosArmEnv, bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its watchdog slept too, and may wake after it.
+    monkeypatch.setattr(arm_env, "_problem", lambda now: None)
+    arm_env.reset(seed=0)
+    arm_env.arm()
+    arm_env.step(move())
+    sent = len(bridge.published("/joint_trajectory_controller/joint_trajectory"))
+    arm_env._deciding_since = time.monotonic() - 2 * arm_env.robot.timing.decision_timeout_s
+    with pytest.raises(ArmHeld, match="late"):
+        arm_env.step(move())
+    later = bridge.published("/joint_trajectory_controller/joint_trajectory")[sent:]
+    assert all(not message["points"] for message in later), "nothing but the hold was sent"
+
+
+def test_a_command_that_cannot_be_sent_is_a_hold(arm_env: RosArmEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm_env.reset(seed=0)
+    arm_env.arm()
+
+    def broken(*_: object, **__: object) -> None:
+        raise WorldError("not connected")
+
+    monkeypatch.setattr(arm_env.link, "send", broken)
+    with pytest.raises(ArmHeld, match=r"bridge.*not connected"):
+        arm_env.step(move())
 
 
 def test_shadow_mode_runs_everything_and_publishes_nothing(
