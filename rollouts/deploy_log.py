@@ -78,6 +78,10 @@ class DeployLog:
         }
         self._put("joint_states", "sensor_msgs/msg/JointState", seen, at)
         self._put("state", "std_msgs/msg/Float64MultiArray", _array(report.state), at)
+        for name, sample in report.images.items():
+            if self._last_image.get(name) != sample.received:
+                self._last_image[name] = sample.received
+                self._put(f"camera/{name}/compressed", "sensor_msgs/msg/CompressedImage", sample, at)
         self._put("action/asked", "std_msgs/msg/Float64MultiArray", _array(report.action), at)
         if report.applied is not None and report.target is not None:
             self._put("action/applied", "std_msgs/msg/Float64MultiArray", _array(report.applied), at)
@@ -86,10 +90,6 @@ class DeployLog:
             self._put("sent" if report.sent else "shadow", "sensor_msgs/msg/JointState", target, at)
         if report.rejection:
             self.event("rejected", {"reason": report.rejection}, at=at)
-        for name, sample in report.images.items():
-            if self._last_image.get(name) != sample.received:
-                self._last_image[name] = sample.received
-                self._put(f"camera/{name}/compressed", "sensor_msgs/msg/CompressedImage", sample, at)
 
     def event(self, kind: str, data: Mapping[str, Any], *, at: float | None = None) -> None:
         """Record a decision, a hold, or anything else in words, as JSON."""

@@ -183,6 +183,7 @@ def to_dataset(log: Loaded, out: Path, *, repo_id: str | None = None) -> int:
         root=building,
         robot_type=robot.name,
         use_videos=False,
+        video_backend="pyav",  # there is no video; saying so keeps LeRobot from probing for torchcodec's FFmpeg
     )
     for frames in episodes:
         for frame in frames:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -28,6 +29,8 @@ class SimArmArgs:
 def main(arguments: Sequence[str]) -> int:
     """Run until interrupted."""
     args = tyro.cli(SimArmArgs, prog="thinktwice sim-arm", args=list(arguments))
+    # A polite kill must end the node and the server too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run_simulated_arm(port=args.port, domain=args.domain, camera_hz=args.camera_hz, libero=args.libero)
     except KeyboardInterrupt:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -98,8 +100,10 @@ def run_simulated_arm(*, port: int, domain: int, camera_hz: float, libero: str |
         libero: a LIBERO task instead of the Panda alone.
 
     Raises:
-        WorldError: the node or the server ended by itself.
+        WorldError: the port is taken, or the node or the server ended by itself.
     """
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        raise WorldError(f"something listens on port {port} already, perhaps another sim-arm. Give another --port.")
     robot, policy = ("panda_sim", "wave") if libero is None else ("libero_sim", f"ros-expert:{libero}")
     node = SimProcess(domain=domain, camera_hz=camera_hz, libero=libero)
     with node as arm, BridgeServer(port=port, domain=domain) as server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 import warnings
@@ -13,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from thinktwice.envs import MultiStep, check_observation
 from thinktwice.envs.ros import ArmHeld, FakeArm, FakeBridge, Robot, RosArmEnv, parse_robot
+from thinktwice.envs.ros.sim_launch import run_simulated_arm
 from thinktwice.errors import ConfigError, ContractError, WorldError
 
 COMMANDS = "/joint_trajectory_controller/joint_trajectory"
@@ -385,3 +387,11 @@ def test_arming_twice_changes_nothing_and_a_failing_watchdog_holds(arm_env: RosA
     until(lambda: arm_env.hold, "held")
     assert arm_env.hold is not None
     assert "watchdog failed" in arm_env.hold.reason
+
+
+def test_a_second_simulated_arm_on_the_same_port_is_refused_before_anything_starts() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(WorldError, match=r"listens on port \d+ already.*--port"):
+            run_simulated_arm(port=other.getsockname()[1], domain=3, camera_hz=0)
