@@ -190,9 +190,9 @@ def _untextured(domain: type[Any]) -> type[Any]:
     def initialize_sim(self: Any, xml_string: str | None = None) -> None:
         from robosuite.utils.binding_utils import MjSim
 
-        self.sim = MjSim(compile_xml(without_textures(xml_string or self.model.get_xml())))
-        model = self.sim.model._model
-        self.as_compiled = {name: getattr(model, name).copy() for name in MUTABLE_MODEL_FIELDS}
+        compiled = compile_xml(without_textures(xml_string or self.model.get_xml()))
+        self.as_compiled = {name: getattr(compiled, name).copy() for name in MUTABLE_MODEL_FIELDS}
+        self.sim = MjSim(compiled)
         self.sim.forward()
         self.initialize_time(self.control_freq)
 
