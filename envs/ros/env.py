@@ -115,6 +115,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         self._open()
         if self.hold is None:
             return
+        self.latch.check_arming()
         self.link.restart_streams()
         for stream in (self.link.joints, *self.link.cameras.values()):
             if stream.wait(max(stream.max_age, 1.0)) is None:

@@ -85,15 +85,19 @@ class HoldLatch:
             if reason is not None and self._hold is not None:
                 self._hold = dataclasses.replace(self._hold, reason=reason)
 
+    def check_arming(self) -> None:
+        """Raise `WorldError` while arming is refused; see `refuse`."""
+        if self._refusal is not None:
+            raise WorldError(f"the arm cannot be armed: {self._refusal}")
+
     def arm(self) -> None:
         """Release the hold: an operator's act.
 
         Raises:
-            WorldError: arming is refused; see `refuse`.
+            WorldError: arming is refused.
         """
         with self._lock:
-            if self._refusal is not None:
-                raise WorldError(f"the arm cannot be armed: {self._refusal}")
+            self.check_arming()
             self._hold = None
 
     def check(self) -> None:
