@@ -216,7 +216,7 @@ def _filmed_world(run: Run) -> World:
     pictures = {"height": SIZE, "width": SIZE, "rendering": "fast"}
     settings: dict[str, Any] = {key: value for key, value in pictures.items() if key in fields}
     if "cameras" in fields:
-        settings["cameras"] = list(cast("Any", fields["cameras"].default))  # also where the agent saw none
+        settings["cameras"] = fields["cameras"].default  # the world's own, also where the agent saw none
     return open_world(name, as_options({**run.config["world_options"], **settings}, options_class, f"world {name}"))
 
 

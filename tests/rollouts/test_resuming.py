@@ -41,7 +41,9 @@ ARGUMENTS = [
 
 
 def drive(out: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "thinktwice", "rollout", *ARGUMENTS, "--out", str(out), *more]
+    # A shell lets what it starts in the background ignore Ctrl-C, and the tests may be started so.
+    heedful = ["env", "--default-signal=INT", sys.executable]
+    command = [*heedful, "-m", "thinktwice", "rollout", *ARGUMENTS, "--out", str(out), *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 

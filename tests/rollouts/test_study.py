@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
+from thinktwice.agents.policies import bundled
+from thinktwice.envs.libero.conventions import libero_conventions
 from thinktwice.errors import ConfigError, RecordError, UsageError
 from thinktwice.rollouts import compare, open_run
 from thinktwice.rollouts.study.config import check_study
@@ -250,7 +252,13 @@ def test_deliberation_is_counted_by_its_place() -> None:
 
 
 @pytest.mark.parametrize("name", ["fake", "attc"])
-def test_the_studies_in_the_documentation_can_be_played(name: str, tmp_path: Path) -> None:
+def test_the_studies_in_the_documentation_can_be_played(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A plan reads of the bundled checkpoint how it was trained.
+    conventions = libero_conventions(("agentview", "wrist"), height=96, width=96, rendering="fast")
+    (tmp_path / "config.json").write_text(json.dumps({"conventions": conventions.to_json(), "n_action_steps": 8}))
+    monkeypatch.setattr(bundled, "WEIGHTS", tmp_path)
     file = Path(__file__).parents[2] / "docs" / "studies" / f"{name}.yaml"
     config = command.read_study(command.StudyOptions(file=file, out=tmp_path / "study"))
     check_study(config)
