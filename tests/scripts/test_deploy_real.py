@@ -36,7 +36,7 @@ def test_sim_arm_and_deploy_in_two_commands(tmp_path: Path, capsys) -> None:
             status = cli.run(["deploy", *deployment, "--arm", "--max-seconds", "12", "--log", str(log)])
             assert status == 1, "it waved, and waving is never done"
         finally:
-            arm.send_signal(signal.SIGINT)
+            arm.send_signal(signal.SIGTERM)
             arm.wait(20)
     loaded = read_log(log)
     assert loaded.whole

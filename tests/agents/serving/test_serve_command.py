@@ -23,8 +23,10 @@ from thinktwice.scripts import cli, serve
 def command(*arguments: str) -> Iterator[tuple[str, list[str]]]:
     """The address that it prints, and the lines that it printed; all of them after the block."""
     lines: list[str] = []
+    # A shell lets what it starts in the background ignore Ctrl-C, and the tests may be started so.
+    heedful = ["env", "--default-signal=INT", sys.executable]
     process = subprocess.Popen(
-        [sys.executable, "-m", "thinktwice", "serve", *arguments, "--port", "0"],
+        [*heedful, "-m", "thinktwice", "serve", *arguments, "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -93,7 +93,9 @@ def test_watchers_get_an_answer(hosted: MakeHost, serving: Serving) -> None:
             assert reply.read() == b"OK\n"
 
 
-def test_an_error_is_a_text_frame_with_the_traceback_and_the_end(hosted: MakeHost, serving: Serving) -> None:
+def test_an_error_is_a_text_frame_with_the_traceback_and_the_end(
+    hosted: MakeHost, serving: Serving, eventually: Callable[..., None]
+) -> None:
     with serving(hosted()) as server:
         with client(server.url) as broken, client(server.url) as sound:
             report = exchange(broken, {"state": np.zeros(4)})
