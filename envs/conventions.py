@@ -102,6 +102,16 @@ class Conventions:
             raise ConventionError(f"these conventions cannot be read: {error}.") from error
 
 
+def entries(dims: Sequence[Dim], *, name: str | None = None, representation: str | None = None) -> slice | None:
+    """Where the first group of this name or representation lies in its vector, or None where there is none."""
+    start = 0
+    for dim in dims:
+        if name in (None, dim.name) and representation in (None, dim.representation):
+            return slice(start, start + dim.size)
+        start += dim.size
+    return None
+
+
 def check_compatible(world: Conventions, policy: Conventions | None, *, world_name: str, policy_name: str) -> None:
     """Raise `ConventionError`, naming every mismatch, unless the policy can act in the world.
 

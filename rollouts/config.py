@@ -124,8 +124,10 @@ def make_plan(config: RunConfig) -> Plan:
         agent_options=as_options(config.agent_options, agent_class, f"agent {config.agent}"),
     )
     world = open_world(config.world, config.world_options)
-    config = with_trained_settings(config, world)
-    world = open_world(config.world, config.world_options)
+    settled = with_trained_settings(config, world)
+    if settled.world_options != config.world_options:
+        world = open_world(config.world, settled.world_options)
+    config = settled
     tasks = select_tasks(config.tasks, world.tasks())
     episodes = tuple(world.episodes(tasks=tasks, count=config.episodes, seed=config.seed))
     if len(set(episodes)) != len(episodes):

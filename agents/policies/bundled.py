@@ -17,15 +17,15 @@ import importlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 import gymnasium as gym
 import numpy as np
 
 from ...cost import Cost, Stopwatch
 from ...envs import Array, Conventions, Observation, to_lerobot
-from ...errors import ConfigError, ContractError, ConventionError, WeightsError, choices
+from ...errors import ConfigError, ContractError, ConventionError, WeightsError
 from ..policy import Proposal, Trained
+from .arguments import split_argument
 from .candidates import blocks, candidate_noise
 from .lerobot_checkpoint import CONFIG, Checkpoint, load_checkpoint
 
@@ -190,7 +190,7 @@ def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # no
         WeightsError: the checkpoint is missing, damaged, of another kind, or normalises otherwise than it was trained.
         ConventionError: it does not say which conventions it was trained with.
     """
-    target, options = _parse(argument)
+    target, options = split_argument("bundled", argument, _OPTIONS)
     folder = _folder(target)
     checkpoint = load_flow(folder, device=options.get("device"))
     name = f"bundled:{target}" if target else "bundled"
@@ -207,7 +207,7 @@ def read_trained(argument: str) -> Trained:
         WeightsError: the checkpoint is missing or its configuration cannot be read.
         ConventionError: it does not say which conventions it was trained with.
     """
-    target, _ = _parse(argument)
+    target, _ = split_argument("bundled", argument, _OPTIONS)
     path = _folder(target) / CONFIG
     try:
         config = json.loads(path.read_text())
@@ -244,18 +244,6 @@ def load_flow(folder: Path, *, device: str | None) -> Checkpoint:
         raise WeightsError(f"{folder} holds a {kind!r} policy, not {_KIND!r}. Use --policy lerobot:{folder}")
     _check_modes(checkpoint)
     return checkpoint
-
-
-def _parse(argument: str) -> tuple[str, dict[str, str]]:
-    target, _, query = argument.partition("?")
-    try:
-        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
-    except ValueError as error:
-        raise ConfigError(f"bundled:{argument}: after the '?' there must be key=value&key=value ({error}).") from error
-    for key in options:
-        if key not in _OPTIONS:
-            raise ConfigError(f"bundled has no option {key!r}. {choices(key, _OPTIONS)}")
-    return target, options
 
 
 def _steps(options: dict[str, str]) -> int | None:

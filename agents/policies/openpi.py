@@ -13,7 +13,6 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qsl
 
 import gymnasium as gym
 import numpy as np
@@ -28,6 +27,7 @@ from ..serving.access import read_token
 from ..serving.keys import KEYS, OPENPI_LIBERO, Keys
 from ..serving.line import Line
 from ..serving.protocol import ACTIONS, EXTRA, TIMING, About, Answer, Ask, Draw, extra, plain
+from .arguments import split_argument
 
 _OPTIONS = ("keys", "timeout", "token_file")
 _SECONDS = 60.0
@@ -269,14 +269,7 @@ def _milliseconds(reply: Any) -> float:
 
 
 def _parse(argument: str) -> tuple[Line, Keys | None]:
-    url, _, query = argument.partition("?")
-    try:
-        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
-    except ValueError as error:
-        raise ConfigError(f"openpi:{argument}: after the '?' there must be key=value&key=value ({error}).") from error
-    for name in options:
-        if name not in _OPTIONS:
-            raise ConfigError(f"openpi has no option {name!r}. {choices(name, _OPTIONS)}")
+    url, options = split_argument("openpi", argument, _OPTIONS)
     keys = options.get("keys")
     if keys is not None and keys not in KEYS:
         raise ConfigError(f"openpi knows no keys {keys!r}. {choices(keys, KEYS)}")

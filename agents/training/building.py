@@ -11,6 +11,7 @@ from lerobot.configs import FeatureType, PolicyFeature
 from lerobot.policies.factory import make_pre_post_processors
 
 from ...envs import Conventions
+from ...envs.conventions import entries
 from ..policies.flow.configuration_flow import FlowConfig
 from ..policies.flow.modeling_flow import FlowPolicy
 from ..policies.flow.processor_flow import FlowInputsStep, canonical_rotation
@@ -93,9 +94,5 @@ def statistics(config: FlowConfig, demonstrations: Sequence[Demonstration]) -> d
 
 def _rotation_start(conventions: Conventions) -> int | None:
     """Where the state's axis-angle rotation begins."""
-    start = 0
-    for dim in conventions.state:
-        if dim.representation == "axis_angle":
-            return start
-        start += dim.size
-    return None
+    place = entries(conventions.state, representation="axis_angle")
+    return None if place is None else place.start

@@ -6,12 +6,10 @@ aim: first the object to grasp, then where it goes (keyframes as in James and Da
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ...envs import Array
-from ...envs.conventions import Dim
+from ...envs.conventions import entries
 from .demonstrations import Demonstration
 
 UNIT = 0.1
@@ -24,8 +22,8 @@ def keyframes(demonstration: Demonstration) -> Array | None:
     In units of `UNIT`, in the frame of the state's position.  None where the conventions have no position in the state
     or no gripper in the action.
     """
-    position = _entries(demonstration.conventions.state, "position")
-    gripper = _entries(demonstration.conventions.action, "gripper")
+    position = entries(demonstration.conventions.state, name="position")
+    gripper = entries(demonstration.conventions.action, name="gripper")
     if position is None or gripper is None or position.stop - position.start != 3:
         return None
     places = demonstration.state[:, position]
@@ -34,12 +32,3 @@ def keyframes(demonstration: Demonstration) -> Array | None:
     changes = np.append(np.flatnonzero(closes[1:] != closes[:-1]) + 1, length - 1)
     following = changes[np.minimum(np.searchsorted(changes, np.arange(length), side="right"), len(changes) - 1)]
     return ((places[following] - places) / UNIT).astype(np.float32)
-
-
-def _entries(dims: Sequence[Dim], name: str) -> slice | None:
-    start = 0
-    for dim in dims:
-        if dim.name == name:
-            return slice(start, start + dim.size)
-        start += dim.size
-    return None
