@@ -24,8 +24,8 @@ from ..policies.bundled import load_flow
 from .batches import Augmentation, Batch, Frames
 from .config import TrainConfig
 from .demonstrations import Demonstration, read_folder
-from .schedule import learning_rate, update_average
-from .state import claim, cut_lines, load_state, save_state
+from .learner import Learner
+from .state import claim, cut_lines
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +37,6 @@ POLICY = "policy"
 _OPERATIONAL = ("data", "out", "resume", "device", "threads", "log_every", "init")
 """Settings that are not compared when a run is resumed; the data is compared by its episodes instead."""
 
-_MAX_GRADIENT = 1.0
 _VALIDATION_FRAMES = 192
 _EXECUTED = 8
 """Actions of a chunk whose error is reported: those that are executed before the next look."""
@@ -127,9 +126,14 @@ class _Training:
             self.policy, self.preprocessor, self.postprocessor = start.policy, start.preprocessor, start.postprocessor
         self.device = str(self.policy.config.device)
         self.policy.to(self.device)
-        self.averaged = {name: value.detach().clone() for name, value in self.policy.state_dict().items()}
-        self.optimizer = torch.optim.AdamW(
-            self.policy.parameters(), lr=config.lr, weight_decay=config.weight_decay, betas=(0.9, 0.95), fused=True
+        self.learner = Learner(
+            self.policy,
+            lr=config.lr,
+            warmup=config.warmup,
+            steps=config.steps,
+            weight_decay=config.weight_decay,
+            ema=config.ema,
+            betas=(0.9, 0.95),
         )
 
     def run(self, report: Callable[[Metrics], None]) -> Path:
@@ -137,7 +141,7 @@ class _Training:
         config = self.config
         first = 0
         if config.resume:
-            first = load_state(config.out, self.policy, self.averaged, self.optimizer, config=self._compared())
+            first = self.learner.load(config.out, config=self._compared())
         cut_lines(config.out / METRICS, first)
         losses: list[float] = []
         began = time.perf_counter()
@@ -151,7 +155,7 @@ class _Training:
                 metrics = Metrics(
                     step=done,
                     loss=float(np.mean(losses)),
-                    lr=self._lr(step),
+                    lr=self.learner.lr(step),
                     validation=validation,
                     error=error,
                     seconds=round(now - began, 3),
@@ -179,17 +183,8 @@ class _Training:
         batch["observation.state"] = state + config.state_noise * torch.randn_like(state)
         self.policy.train()
         loss, _ = self.policy.forward(batch)
-        self.optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.policy.parameters(), _MAX_GRADIENT)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._lr(step)
-        self.optimizer.step()
-        update_average(self.averaged, self.policy, decay=config.ema, step=step)
+        self.learner.descend(loss, step)
         return float(loss.item())
-
-    def _lr(self, step: int) -> float:
-        return learning_rate(step, peak=self.config.lr, warmup=self.config.warmup, steps=self.config.steps)
 
     def _validate(self) -> tuple[float, float]:
         """Loss and action error of the averaged weights, on the same frames and noises each time."""
@@ -199,14 +194,10 @@ class _Training:
         indices = np.linspace(0, len(frames) - 1, min(_VALIDATION_FRAMES, len(frames))).round().astype(int)
         raw = frames.batch(indices, seed=0, augmentation=Augmentation())
         batch = self._prepared(dict(raw))
-        present = {name: value.clone() for name, value in self.policy.state_dict().items()}
-        self.policy.load_state_dict(self.averaged)
-        self.policy.eval()
         torch.manual_seed(0)
-        with torch.no_grad():
+        with self.learner.averaged(), torch.no_grad():
             loss, _ = self.policy.forward(batch)
             actions = self.postprocessor(self.policy.predict_action_chunk(batch))
-        self.policy.load_state_dict(present)
         wanted: Tensor = raw["action"]
         counted = (~raw["action_is_pad"])[:, :_EXECUTED, None].float()
         wrong = (actions[:, :_EXECUTED] - wanted[:, :_EXECUTED]).abs() * counted
@@ -219,12 +210,10 @@ class _Training:
 
     def _save(self, step: int) -> None:
         out = self.config.out
-        save_state(out, self.policy, self.averaged, self.optimizer, step=step, config=self._compared())
-        present = {name: value.clone() for name, value in self.policy.state_dict().items()}
-        self.policy.load_state_dict(self.averaged)
-        for part in (self.policy, self.preprocessor, self.postprocessor):
-            part.save_pretrained(out / POLICY)
-        self.policy.load_state_dict(present)
+        self.learner.save(out, step=step, config=self._compared())
+        with self.learner.averaged():
+            for part in (self.policy, self.preprocessor, self.postprocessor):
+                part.save_pretrained(out / POLICY)
 
     def _compared(self) -> dict[str, Any]:
         """What decides the course of training."""

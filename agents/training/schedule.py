@@ -1,4 +1,4 @@
-"""What every training loop here shares: the learning rate's course and the averaged weights."""
+"""The learning rate's course and the averaged weights."""
 
 from __future__ import annotations
 

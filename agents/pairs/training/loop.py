@@ -23,8 +23,8 @@ from ....critics.losses import focal_loss
 from ....envs import Array, derive_seed
 from ....errors import RecordError, WeightsError
 from ...training.devices import device_for
-from ...training.schedule import learning_rate, update_average
-from ...training.state import claim, cut_lines, load_state, save_state
+from ...training.learner import Learner
+from ...training.state import claim, cut_lines
 from ..pairset import PairSet, read_pairs
 from .batches import Batches
 from .building import check_learnable, held_out, spec_for, standardise
@@ -41,7 +41,6 @@ CRITIC = "critic"
 _OPERATIONAL = ("data", "out", "resume", "device", "threads", "log_every", "single_task")
 """Settings that are not compared when a run is resumed; the data is compared by its pairs instead."""
 
-_MAX_GRADIENT = 1.0
 _VALIDATION_PAIRS = 4096
 _MOST_MARGIN = 2.0
 
@@ -114,9 +113,13 @@ class _Training:
         standardise(self.network, (pairs.states[index] for index in learned), scale=scale)
         self.network.to(device)
         self.batches = Batches(pairs, spec, scale=scale, device=device)
-        self.averaged = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
-        self.optimizer = torch.optim.AdamW(
-            self.network.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=True
+        self.learner = Learner(
+            self.network,
+            lr=config.lr,
+            warmup=config.warmup,
+            steps=config.steps,
+            weight_decay=config.weight_decay,
+            ema=config.ema,
         )
         margins = np.minimum(pairs.margin, _MOST_MARGIN) if config.margin_weight else np.ones_like(pairs.margin)
         self.margins = margins.astype(np.float32)
@@ -129,7 +132,7 @@ class _Training:
         config, first = self.config, 0
         path = config.out / METRICS
         if config.resume:
-            first = load_state(config.out, self.network, self.averaged, self.optimizer, config=self._compared())
+            first = self.learner.load(config.out, config=self._compared())
         cut_lines(path, first)
         checks = [line for line in read_metrics(config.out) if line.validation is not None] if first else []
         losses: list[float] = []
@@ -147,7 +150,7 @@ class _Training:
             line = CriticMetrics(
                 step=done,
                 loss=float(np.mean(losses)),
-                lr=self._lr(step),
+                lr=self.learner.lr(step),
                 validation=validation,
                 accuracy=accuracy,
                 seconds=round(now - began, 3),
@@ -177,13 +180,7 @@ class _Training:
         loss = focal_loss(logits, weights, gamma=config.gamma)
         if not bool(loss.isfinite()):
             raise WeightsError(f"training diverged at step {step}: the loss is {loss.item()}. Lower --lr.")
-        self.optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), _MAX_GRADIENT)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._lr(step)
-        self.optimizer.step()
-        update_average(self.averaged, self.network, decay=config.ema, step=step)
+        self.learner.descend(loss, step)
         return float(loss.item())
 
     def _noisy(self, inputs: CriticInputs) -> CriticInputs:
@@ -204,24 +201,13 @@ class _Training:
         state = inputs.state + config.state_noise * torch.randn_like(inputs.state) * network.state_std
         return dataclasses.replace(inputs, features=features, state=state)
 
-    def _lr(self, step: int) -> float:
-        return learning_rate(step, peak=self.config.lr, warmup=self.config.warmup, steps=self.config.steps)
-
     def _validate(self) -> tuple[float, float]:
         """Cross-entropy and accuracy of the averaged weights, on the same held-out pairs each time."""
         held = self.held[np.linspace(0, len(self.held) - 1, min(_VALIDATION_PAIRS, len(self.held))).astype(int)]
-        logits = self._with_average(lambda: pair_logits(self.network, self.batches, held))
+        with self.learner.averaged():
+            logits = pair_logits(self.network, self.batches, held)
         own = self.pairs.own[held]
         return log_loss(logits), float((logits[own] > 0).mean() if own.any() else (logits > 0).mean())
-
-    def _with_average[T](self, call: Callable[[], T]) -> T:
-        present = {name: value.clone() for name, value in self.network.state_dict().items()}
-        self.network.load_state_dict(self.averaged)
-        self.network.eval()
-        try:
-            return call()
-        finally:
-            self.network.load_state_dict(present)
 
     def _save(self, line: CriticMetrics, *, best: bool) -> None:
         out, pairs = self.config.out, self.pairs
@@ -242,8 +228,9 @@ class _Training:
                 policy=str(pairs.policy.get("checkpoint") or pairs.policy["policy"]),
                 training=training,
             )
-            self._with_average(lambda: save_critic(self.network, out / CRITIC, binding=binding))
-        save_state(out, self.network, self.averaged, self.optimizer, step=line.step, config=self._compared())
+            with self.learner.averaged():
+                save_critic(self.network, out / CRITIC, binding=binding)
+        self.learner.save(out, step=line.step, config=self._compared())
 
     def _compared(self) -> dict[str, Any]:
         """What decides the course of training."""
