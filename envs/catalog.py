@@ -44,6 +44,7 @@ def _libero(summary: str) -> WorldEntry:
 
 
 WORLDS: Mapping[str, WorldEntry] = {
+    "libero": _libero("LIBERO: the 40 tasks of spatial, object, goal and 10 together, in this order"),
     "libero_spatial": _libero("LIBERO: 10 tasks, the same objects in other places"),
     "libero_object": _libero("LIBERO: 10 tasks, other objects into the basket"),
     "libero_goal": _libero("LIBERO: 10 tasks, the same scene with other goals"),
@@ -84,6 +85,6 @@ def world_entry(name: str) -> WorldEntry:
     """
     if name in WORLDS:
         return WORLDS[name]
-    if any(name.startswith(f"{suite}_") for suite in WORLDS if suite.startswith("libero")):
+    if any(name.startswith(f"{suite}_") for suite in WORLDS if suite.startswith("libero_")):
         return _libero("LIBERO-PRO: a perturbed suite")
     raise UsageError(f"there is no world {name!r}. {choices(name, WORLDS)}")

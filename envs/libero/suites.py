@@ -28,6 +28,10 @@ Source: `TASK_SUITE_MAX_STEPS` of LeRobot's LIBERO environment (0.6.1); the long
 505 and 373 steps.  openpi and vla-eval use 220 for ``libero_spatial``.
 """
 
+STANDARD = "libero"
+STANDARD_SUITES = ("libero_spatial", "libero_object", "libero_goal", "libero_10")
+"""The four suites whose 40 tasks together are the usual report, and the name of the world that has them all."""
+
 CAP_SOURCE = "LeRobot 0.6.1, lerobot.envs.libero.TASK_SUITE_MAX_STEPS (openpi: 220 for libero_spatial)"
 
 
@@ -95,12 +99,14 @@ def suite_names() -> tuple[str, ...]:
 
 @functools.cache
 def suite_tasks(suite: str) -> tuple[LiberoTask, ...]:
-    """The tasks of a suite, in LIBERO's order.
+    """The tasks of a suite, in LIBERO's order; of ``libero``, those of the four standard suites.
 
     Raises:
         IdentityError: there is no such suite.
         WorldError: the wheels lack some of its files.
     """
+    if suite == STANDARD:
+        return tuple(task for each in STANDARD_SUITES for task in suite_tasks(each))
     if suite not in _task_map() or not base_suite(suite):
         raise IdentityError(f"there is no LIBERO suite {suite!r}. {choices(suite, suite_names(), limit=40)}")
     missing = _missing(suite)
@@ -120,7 +126,7 @@ def find_task(name: str) -> LiberoTask:
         WorldError: the wheels lack some of the suite's files.
     """
     suite, slash, index = name.partition("/")
-    if not slash or not index.isdecimal():
+    if not slash or not index.isdecimal() or suite == STANDARD:
         raise IdentityError(f"a LIBERO task is named SUITE/INDEX, such as 'libero_object/0', not {name!r}.")
     tasks = suite_tasks(suite)
     if int(index) >= len(tasks):

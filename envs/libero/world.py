@@ -63,7 +63,7 @@ class LiberoWorld:
     """One suite with its options.
 
     Attributes:
-        name: the suite.
+        name: the suite, or ``libero`` for the four standard ones.
         options: all of them settled, see `LiberoOptions.seen_by`.
     """
 
@@ -106,17 +106,23 @@ class LiberoWorld:
             "suite": self.name,
             "tasks": len(self.tasks()),
             **dataclasses.asdict(self.options),
-            "max_steps": given if given is not None else step_cap(self.name),
+            "max_steps": given if given is not None else self._step_caps(),
             "max_steps_source": "given" if given is not None else CAP_SOURCE,
             "settle_steps": SETTLE_STEPS,
             "versions": versions(),
         }
 
+    def _step_caps(self) -> int | dict[str, int]:
+        """The suite's step cap; of several suites, each one's."""
+        caps = {task.suite: step_cap(task.suite) for task in suite_tasks(self.name)}
+        return caps if len(caps) > 1 else caps[self.name]
+
     def _initial_states(self, name: str, count: int) -> list[tuple[int, int | None]]:
         """The index that decides the seed, and the stored state or None, of each episode of a task."""
         task = find_task(name)
-        if task.suite != self.name:
-            raise IdentityError(f"{name!r} is no task of {self.name}. Its tasks are {self.name}/0, {self.name}/1, …")
+        if task not in suite_tasks(self.name):
+            first, second = self.tasks()[:2]
+            raise IdentityError(f"{name!r} is no task of {self.name}. Its tasks are {first}, {second}, …")
         stored = stored_range(self.options.init_states)
         if stored is None:
             return [(index, None) for index in range(count)]
@@ -154,7 +160,7 @@ def stored_range(text: str) -> range | None:
 
 
 def open_libero(name: str, options: LiberoOptions) -> LiberoWorld:
-    """The world of a suite: one of LIBERO's five, or a complete LIBERO-PRO suite.
+    """The world of a suite: one of LIBERO's five, the four standard ones together, or a complete LIBERO-PRO suite.
 
     Raises:
         UsageError: there is no such suite, or an option has an impossible value.

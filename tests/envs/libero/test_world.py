@@ -50,6 +50,23 @@ def test_a_task_of_another_suite_is_refused() -> None:
         open_libero("libero_goal", LiberoOptions()).episodes(tasks=["libero_object/0"], count=1, seed=0)
 
 
+def test_the_four_standard_suites_together_hold_the_suites_own_episodes() -> None:
+    world = open_libero("libero", LiberoOptions(init_states="reporting"))
+    tasks = world.tasks()
+    assert (len(tasks), tasks[0], tasks[10], tasks[39]) == (40, "libero_spatial/0", "libero_object/0", "libero_10/9")
+    own = open_libero("libero_goal", LiberoOptions(init_states="reporting"))
+    assert world.episodes(tasks=tasks[20:30], count=3, seed=1) == own.episodes(tasks=own.tasks(), count=3, seed=1)
+    caps = {"libero_spatial": 280, "libero_object": 280, "libero_goal": 300, "libero_10": 520}
+    assert world.describe()["max_steps"] == caps
+    assert own.describe()["max_steps"] == 300
+
+
+@pytest.mark.parametrize("task", ["libero_90/0", "libero/0"])
+def test_only_the_40_tasks_by_their_suites_names_are_tasks_of_the_four_suites(task: str) -> None:
+    with pytest.raises(IdentityError, match=task):
+        open_libero("libero", LiberoOptions()).episodes(tasks=[task], count=1, seed=0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
