@@ -104,6 +104,11 @@ class FakeEnv(gym.Env[dict[str, Any], Array]):
             control_hz=20.0,
         )
 
+    @property
+    def max_steps(self) -> int:
+        """The step cap."""
+        return self._options.cap
+
     def hold_action(self) -> Array:
         """No velocity."""
         return np.zeros(2, np.float32)

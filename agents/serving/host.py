@@ -52,7 +52,7 @@ class Host:
         )
         first = self._build()
         described = first.describe()
-        privileged = list(_privileged(described))
+        privileged = list(privileged_parts(described))
         if privileged:
             raise UsageError(
                 f"{privileged[0]} is privileged: it reads the simulator, which clients have and a server has not. "
@@ -118,14 +118,14 @@ class Host:
             return agent_entry(self._agent).load()[1](self._options, self._env)
 
 
-def _privileged(described: Any) -> Iterator[str]:
+def privileged_parts(described: Any) -> Iterator[str]:
     """The names of all parts of a description that say they are privileged."""
     if isinstance(described, Mapping):
         part = cast("Mapping[str, Any]", described)
         if part.get("privileged"):
             yield str(part.get("policy") or part.get("agent") or part.get("name"))
         for entry in part.values():
-            yield from _privileged(entry)
+            yield from privileged_parts(entry)
     elif isinstance(described, list | tuple):
         for entry in cast("list[Any]", described):
-            yield from _privileged(entry)
+            yield from privileged_parts(entry)
