@@ -18,7 +18,7 @@ from ..navigation.drawing import record_map
 from .calls import CallLog
 from .explorer import Explorer, Place
 from .grounding import facts_of
-from .landmarks import Landmark
+from .landmarks import CAPACITY, Landmark
 from .moves import approach, blocked, inspect, nearest_first, reachable, segment, walk
 from .senses import Senses
 from .settings import LesaSettings
@@ -29,8 +29,9 @@ _SCAN_TURNS = 9
 """Turns of 30 degrees: with a 79 degree view they show everything around."""
 _MAX_LOST = 3
 """Standpoints from which a target may stay unseen before it is given up."""
-_MOST_CHANGES = 8
-"""Changes of state without a move, in one frame, that no episode needs."""
+_MOST_CHANGES = 12 * CAPACITY
+"""Changes of state without a move, in one frame, that no episode needs: a target that nothing leads to is verified,
+lost and recovered in twelve, then rejected for good, and there are no more targets than landmarks."""
 
 
 class LesaAgent:

@@ -14,6 +14,7 @@ from thinktwice.agents.lesa.build import LesaOptions, build_every_frame, build_l
 from thinktwice.agents.lesa.landmarks import CAPACITY
 from thinktwice.agents.lesa.memory import KEYFRAMES, RING
 from thinktwice.agents.lesa.settings import LesaSettings
+from thinktwice.agents.lesa.states import Event
 from thinktwice.agents.maps import Layer, read_map
 from thinktwice.envs import EpisodeId, MultiStep
 from thinktwice.envs.fakes import FakeEnv
@@ -93,6 +94,25 @@ def test_what_cannot_be_found_ends_with_a_stop_that_fails(lesa_rooms: MultiStep)
         assert "nothing fits" in steps[-1].decision.why
         with pytest.raises(ContractError, match="reset"):
             agent.act(steps[-1].next_observation)
+
+
+def test_targets_that_nothing_leads_to_are_given_up_within_the_frame(
+    lesa_rooms: MultiStep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up: list[int] = []
+
+    def lost(senses: Any, landmark: Any, tried: list[tuple[float, float]]) -> Event:
+        tried.append((senses.pose.x, senses.pose.y))
+        if len(tried) == 4:
+            given_up.append(landmark.id)
+        return Event.LOST
+
+    monkeypatch.setattr("thinktwice.agents.lesa.agent.approach", lost)
+    metrics, steps = play(lesa_rooms, build_lesa(LesaOptions(perception="oracle"), lesa_rooms), EASY)
+    assert given_up
+    assert len(set(given_up)) == len(given_up)
+    assert metrics["success"] == 0.0
+    assert steps[-1].decision.notes["state"] == "stop"
 
 
 def test_another_world_is_refused() -> None:
