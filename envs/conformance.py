@@ -139,10 +139,10 @@ def _check_restoring(env: MultiStep, episode: EpisodeId) -> None:
         require(env.env.action_space.contains(action), f"hold_action gave {action!r}, outside the action space")
     if not isinstance(base, SavesState):
         return
-    saved = base.save_state()
+    saved = env.save_state()
     chunk = _chunk(env.env.action_space, observation)
     before = env.step(chunk)[0]
-    base.restore_state(saved)
+    env.restore_state(saved)
     _same(before, env.step(chunk)[0], "after restore_state the same actions lead elsewhere")
 
 

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from ..errors import ContractError
 from .chunks import Chunk, check_chunk
 from .observations import Observation
+from .worlds import SavesState
 
 
 @runtime_checkable
@@ -90,3 +91,27 @@ class MultiStep(gym.Wrapper[Any, Any, Any, Any]):
         if blind is not None:
             observation = blind.observe()
         return observation, total, terminated, truncated, {**info, "steps": steps}
+
+    def save_state(self) -> tuple[Any, bool]:
+        """The world's state, and whether its episode has ended; a copy that later steps do not change.
+
+        Raises:
+            ContractError: the world cannot be saved.
+        """
+        return self._restorable().save_state(), self._ended
+
+    def restore_state(self, state: tuple[Any, bool]) -> None:
+        """Put the world back, also from beyond the end of the episode.
+
+        Raises:
+            ContractError: the world cannot be restored.
+        """
+        inner, ended = state
+        self._restorable().restore_state(inner)
+        self._ended = ended
+
+    def _restorable(self) -> SavesState:
+        base = self.env.unwrapped
+        if not isinstance(base, SavesState):
+            raise ContractError(f"{base} cannot be saved and restored: it has no save_state and restore_state.")
+        return base

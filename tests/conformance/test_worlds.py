@@ -21,6 +21,9 @@ WORLDS = [
         id="libero-fast",
         marks=pytest.mark.sim,
     ),
+    pytest.param("libero", {"height": 64, "width": 64, "rendering": "fast"}, id="libero-40", marks=pytest.mark.sim),
+    pytest.param("rooms", {"size": 64, "difficulty": "easy"}, id="rooms", marks=pytest.mark.sim),
+    pytest.param("r2r", {"routes": 3}, id="r2r"),
 ]
 
 

@@ -119,3 +119,31 @@ def test_the_recorded_action_does_not_change_with_the_callers_array() -> None:
     info = env.step(actions)[4]
     actions[:] = 9
     assert info["steps"][0]["action"][0] == 0.5
+
+
+class Restorable(Counter):
+    def save_state(self) -> int:
+        return self.count
+
+    def restore_state(self, state: int) -> None:
+        self.count = state
+
+
+def test_a_world_that_is_put_back_from_beyond_its_end_goes_on_and_one_put_back_to_its_end_does_not() -> None:
+    env = MultiStep(Restorable(success_at=2))
+    env.reset(seed=0)
+    begun = env.save_state()
+    assert env.step(chunk(2))[2]
+    ended = env.save_state()
+    env.restore_state(begun)
+    assert not env.step(chunk(1))[2]
+    env.restore_state(ended)
+    with pytest.raises(ContractError, match="call reset first"):
+        env.step(chunk(1))
+
+
+def test_a_world_that_cannot_be_saved_says_so() -> None:
+    env = MultiStep(Counter())
+    env.reset(seed=0)
+    with pytest.raises(ContractError, match="cannot be saved"):
+        env.save_state()
