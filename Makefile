@@ -28,8 +28,8 @@ test-unit: setup-dev  ## set up, then the quick tests, without a simulator (a mi
 check: setup-dev  ## set up, then lint, format and types
 	@scripts/check.sh
 
-BENCHMARKS ?= libero_env
-bench: setup-dev  ## set up, then benchmarks beside the libraries they compare to (BENCHMARKS="libero_env …")
+BENCHMARKS ?= throughput
+bench: setup-dev  ## set up, then ours beside LIBERO, lerobot-eval and vla-eval (or BENCHMARKS="libero_env …")
 	@$(VENV)/python -m benchmarks $(BENCHMARKS)
 
 docs: setup-dev  ## set up, then build the documentation into site/, which opens from the disk (warnings are errors)

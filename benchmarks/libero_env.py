@@ -49,6 +49,13 @@ def measure(variant: str, task: str) -> dict[str, float]:
     }
 
 
+def measured_apart(variant: str, task: str) -> dict[str, float]:
+    """`measure` in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.libero_env", variant, task]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def _ours(variant: str, task: str) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
     from thinktwice.envs.libero.env import LiberoEnv
 
@@ -95,9 +102,7 @@ def main() -> None:
     for turn in range(ROUNDS):
         for task in TASKS:
             for variant in VARIANTS:
-                command = [sys.executable, "-m", "benchmarks.libero_env", variant, task]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
-                found.setdefault((task, variant), []).append(json.loads(done.stdout.splitlines()[-1]))
+                found.setdefault((task, variant), []).append(measured_apart(variant, task))
                 sys.stderr.write(f"round {turn + 1} of {ROUNDS}: {task} {variant}\n")
     rows = [_row(task, variant, rounds) for (task, variant), rounds in found.items()]
     for row in rows:

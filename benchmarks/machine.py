@@ -26,9 +26,9 @@ def machine() -> dict[str, Any]:
     }
 
 
-def resident_mib() -> float:
-    """This process's resident memory, MiB (Linux)."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_mib(process: int | str = "self") -> float:
+    """A process's resident memory, MiB (Linux)."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 

@@ -13,6 +13,8 @@ from typing import Any
 MARK = "<!-- evidence -->"
 DOCS = Path(__file__).parents[1]
 _INTERVALS = ("ci95", "interval")
+_TABLES = {"arm": "arms", "pair": "paired", "runner": "runners", "environment": "environments"}
+"""What a row is, and the part of the file that holds the rows."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -26,7 +28,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def section(path: Path) -> str:
-    """One file as Markdown: what it says of itself, then a table of its arms, pairs and ratios."""
+    """One file as Markdown: what it says of itself, then its tables and ratios."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     name = path.relative_to(DOCS).as_posix()
     about = f"{path.parent.name}.md"
@@ -38,7 +40,7 @@ def section(path: Path) -> str:
     lines += [text for each in said if each for text in ("", str(each))]
     limits = found.get("limits", [])
     lines += ["", *(f"* {limit}" for limit in ([limits] if isinstance(limits, str) else limits))]
-    for title, part in (("arm", "arms"), ("pair", "paired")):
+    for title, part in _TABLES.items():
         if rows := found.get(part):
             lines += ["", *table(title, {row: _flat(values) for row, values in rows.items()})]
     if ratios := found.get("ratios"):

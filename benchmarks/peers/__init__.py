@@ -1,0 +1,3 @@
+"""Other runners of LIBERO and ours, each by its own command, for `benchmarks.throughput`."""
+
+from __future__ import annotations

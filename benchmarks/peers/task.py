@@ -1,0 +1,91 @@
+"""What every runner is given, what it gives back, and how its command is timed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SUITE, TASK = "libero_object", 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task:
+    """The same episodes for everybody: one task's stored states from 0 on, one policy, one horizon.
+
+    Attributes:
+        policy: a LeRobot checkpoint that reads ``image`` and ``image2``, upright and mirrored.
+        folder: where a runner may write.
+        episodes: how many.
+        steps: the horizon of each; the policy never succeeds, so every episode has as many.
+        pixels: of the images.
+        processes: simulators at a time.
+    """
+
+    policy: Path
+    folder: Path
+    episodes: int
+    steps: int
+    pixels: int
+    processes: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Timed:
+    """One command.
+
+    Attributes:
+        wall: seconds from its start to its end.
+        cpu: processor seconds of it and of its children.
+        log: what it printed.
+    """
+
+    wall: float
+    cpu: float
+    log: str
+
+
+def played(task: Task, timed: Timed, **more: Any) -> dict[str, Any]:
+    """A runner's row."""
+    return {
+        "episodes": task.episodes,
+        "steps_per_episode": task.steps,
+        "processes": task.processes,
+        "wall_seconds": round(timed.wall, 1),
+        "cpu_seconds": round(timed.cpu, 1),
+        "episodes_per_hour": round(3600 * task.episodes / timed.wall, 1),
+        "env_steps_per_second": round(task.episodes * task.steps / timed.wall, 2),
+        "cpu_seconds_per_episode": round(timed.cpu / task.episodes, 2),
+        **more,
+    }
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment variables of every runner: EGL, and no look at a hub."""
+    return {**os.environ, "MUJOCO_GL": "egl", "HF_HUB_OFFLINE": "1", **more}
+
+
+def run_timed(command: Sequence[str], log: Path, env: Mapping[str, str]) -> Timed:
+    """Run a command to its end.
+
+    Raises:
+        RuntimeError: it failed; with the end of what it printed.
+    """
+    before, began = children_cpu(), time.perf_counter()
+    with log.open("w") as file:
+        done = subprocess.run(command, check=False, stdout=file, stderr=subprocess.STDOUT, env=dict(env))
+    wall, text = time.perf_counter() - began, log.read_text(errors="replace")
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} ended with {done.returncode}:\n{text[-2000:]}")
+    return Timed(wall=wall, cpu=children_cpu() - before, log=text)
+
+
+def children_cpu() -> float:
+    """Processor seconds of the children that have ended so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
