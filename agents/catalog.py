@@ -160,6 +160,10 @@ POLICIES: Mapping[str, tuple[str, str, str]] = {
 ``name:argument`` is split at the first colon."""
 
 
+SHAREABLE: Mapping[str, str | None] = {"bundled": "batch", "lerobot": None, "fake": None}
+"""Policies that act on observations alone, so that one of them may serve many environments; and their option that says
+how many observations share a pass, where they have one."""
+
 DEFAULT_POLICIES: Mapping[str, str] = {"thinktwice/Libero-v0": "bundled"}
 """World, then the policy that acts in it where none is named."""
 

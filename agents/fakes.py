@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import gymnasium as gym
 import numpy as np
@@ -13,6 +17,7 @@ from ..envs import Array, Conventions, Dim, Observation, derive_seed
 from ..envs.fakes import REACH, FakeEnv, goal_of
 from ..errors import ConfigError, ContractError, require
 from .agent import Agent, Decision
+from .policies.arguments import split_argument
 from .policy import Proposal
 
 CHUNK = 4
@@ -21,23 +26,51 @@ NOISE = 3.0
 """Standard deviation of an action without any skill, in the action's own unit."""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PolicyFault:
+    """How a fake policy breaks.
+
+    Attributes:
+        kind: kill its own process (signal 9), raise what no policy raises on purpose, or never come back.
+        at: at which proposal, from 1.
+        once: a file that is made when it happens; while it is there, nothing happens.
+    """
+
+    kind: Literal["kill", "raise", "hang"]
+    at: int = 1
+    once: Path | None = None
+
+    def happen(self) -> None:
+        """Break, unless that was to happen once and has."""
+        if self.once is not None:
+            if self.once.exists():
+                return
+            self.once.touch()
+        if self.kind == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.kind == "raise":
+            raise RuntimeError("the fake policy was told to raise here")
+        time.sleep(86_400.0)
+
+
 class FakePolicy:
     """Heads for the goal with noise that shrinks as skill grows; reads the fake world's ``state``.
 
     Args:
         skill: 0 for noise alone, 1 for a straight line.
         conventions: what it claims to be trained with.
+        fault: what happens when it is asked for the n-th time; None for nothing.
 
     Raises:
         ConfigError: the skill is outside [0, 1].
     """
 
-    def __init__(self, skill: float, conventions: Conventions | None) -> None:
+    def __init__(self, skill: float, conventions: Conventions | None, fault: PolicyFault | None = None) -> None:
         if not 0.0 <= skill <= 1.0:
             raise ConfigError(f"the fake policy's skill must be from 0 to 1, got {skill}.")
         self.name = f"fake:{skill:g}"
         self.conventions = conventions
-        self._skill = skill
+        self._skill, self._fault, self._asked = skill, fault, 0
 
     def propose(self, observation: Observation, n: int, *, seed: int) -> Proposal:
         """``float32[n, 4, 2]``: each candidate has its own noise.
@@ -47,6 +80,9 @@ class FakePolicy:
         """
         if n < 1:
             raise ContractError(f"a proposal needs at least 1 candidate, got n={n}.")
+        self._asked += 1
+        if self._fault is not None and self._asked == self._fault.at:
+            self._fault.happen()
         watch = Stopwatch()
         with watch("sample"):
             point, goal = goal_of(observation)
@@ -146,17 +182,25 @@ class FakeGate:
 def build_fake_policy(argument: str, env: gym.Env[Any, Any]) -> FakePolicy:
     """``fake``, ``fake:SKILL``, or ``fake:foreign``, which claims conventions that no world has.
 
+    ``fake:SKILL?kill=3&once=FILE`` kills its process at its third proposal if there is no such file yet; ``raise`` and
+    ``hang`` likewise.
+
     Raises:
         ConfigError: the argument is none of these, or the world is not the fake one.
     """
     world = _fake_world(env)
-    if argument == "foreign":
+    target, options = split_argument("fake", argument, ("kill", "raise", "hang", "once"))
+    if target == "foreign":
         wheel = Dim(name="wheel", size=1, unit="rad", frame="joint", representation="absolute")
         return FakePolicy(0.5, Conventions(action=(wheel,)))
+    once = Path(options.pop("once")) if "once" in options else None
     try:
-        return FakePolicy(float(argument or 0.5), world.conventions)
-    except ValueError as error:
-        raise ConfigError(f"fake:{argument} is no fake policy. Use fake, fake:SKILL or fake:foreign.") from error
+        faults = [PolicyFault(kind=cast("Any", kind), at=int(at), once=once) for kind, at in options.items()]
+        return FakePolicy(float(target or 0.5), world.conventions, *faults)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"fake:{argument} is no fake policy. Use fake, fake:SKILL, fake:SKILL?kill=N or fake:foreign."
+        ) from error
 
 
 def build_fake_agent(options: FakeAgentOptions, env: gym.Env[Any, Any]) -> Agent:

@@ -71,6 +71,28 @@ class Policy(Protocol):
         ...
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a policy is asked to propose for: the arguments of `Policy.propose`."""
+
+    observation: Observation
+    n: int
+    seed: int
+
+
+@runtime_checkable
+class ProposesTogether(Protocol):
+    """A policy that proposes for several observations in one pass."""
+
+    def propose_many(self, looks: Sequence[Look]) -> list[Proposal]:
+        """For each look, bit for bit what `Policy.propose` gives for it, whatever the others are.
+
+        Raises:
+            ContractError: one of them cannot be proposed for.
+        """
+        ...
+
+
 @runtime_checkable
 class FollowsEpisodes(Protocol):
     """A policy behind which somebody else keeps an episode's state, such as an agent on a server."""

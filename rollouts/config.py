@@ -14,10 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 from ..agents.catalog import DEFAULT_POLICIES, agent_entry, check_policy_name, trained
 from ..envs import EpisodeId, World, world_entry
 from ..errors import ConfigError, ContractError, UsageError, choices
+from . import machine
+from .batching.sharing import Batching, SharedPolicy, default_workers, share
 
 type Videos = Literal["none", "failures", "all"]
 
-OPERATIONAL = ("workers", "timeout", "build_timeout", "max_tries", "video", "report")
+OPERATIONAL = ("workers", "batching", "timeout", "build_timeout", "max_tries", "video", "report")
 """Settings that change no record, so that a resumed run may change them."""
 
 
@@ -35,8 +37,11 @@ class RunOptions:
     """From which the world derives every episode's own seed."""
     agent: str = "reflex"
     """Its name; each agent has its own options."""
-    workers: int = 1
-    """Processes that play at once; the records do not depend on it."""
+    workers: int = 0
+    """Processes that play at once; the records do not depend on it. 0: as many as cores and memory allow."""
+    batching: Batching = "auto"
+    """on: one process per device holds the policy and proposes for several workers in one pass. off: every worker
+    holds it. auto: on where it computes on a GPU for several workers."""
     threads: int = 1
     """Threads of the numeric libraries per worker; recorded, because it changes a matrix product's last bits."""
     timeout: float = 1800.0
@@ -75,14 +80,16 @@ class Plan:
     """A configuration that was checked, with its world opened.
 
     Attributes:
-        config: the configuration; its options are instances now.
+        config: the configuration; its options are instances now, and it says how many workers there are.
         world: small; it pickles.
         episodes: all that the run shall have, in order.
+        shared: the policy that is held outside the workers; None when each holds its own.
     """
 
     config: RunConfig
     world: World
     episodes: tuple[EpisodeId, ...]
+    shared: SharedPolicy | None = None
 
     def recorded_config(self) -> dict[str, Any]:
         """The part of the configuration that decides what is recorded, as plain data."""
@@ -106,7 +113,7 @@ def make_plan(config: RunConfig) -> Plan:
         UsageError: a name, number or task that makes no sense.
         IdentityError: a task or init state that the world does not have.
     """
-    for name, least in (("episodes", 1), ("workers", 1), ("threads", 1), ("max_tries", 1)):
+    for name, least in (("episodes", 1), ("workers", 0), ("threads", 1), ("max_tries", 1)):
         if getattr(config, name) < least:
             raise ConfigError(f"{name} must be at least {least}, got {getattr(config, name)}.")
     for name in ("timeout", "build_timeout"):
@@ -132,7 +139,12 @@ def make_plan(config: RunConfig) -> Plan:
     episodes = tuple(world.episodes(tasks=tasks, count=config.episodes, seed=config.seed))
     if len(set(episodes)) != len(episodes):
         raise ContractError(f"world {config.world} lists an episode twice, so its records could not be told apart.")
-    return Plan(config=config, world=world, episodes=episodes)
+    config = dataclasses.replace(config, workers=config.workers or default_workers(len(episodes)))
+    options, shared = share(
+        config.batching, config.agent, config.agent_options, workers=config.workers, gpus=machine.gpus()
+    )
+    config = dataclasses.replace(config, agent_options=options)
+    return Plan(config=config, world=world, episodes=episodes, shared=shared)
 
 
 def with_trained_settings(config: RunConfig, world: World) -> RunConfig:

@@ -9,98 +9,44 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import pickle
-import signal
-import socket
 import subprocess
-import sys
 import time
-from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from datetime import UTC, datetime
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
-from ..envs import EpisodeId, World
-from ..errors import ContractError, WorldError
-from .records import AttemptRecord, Ending, EpisodeRecord
-from .worker import Assignment, Attempted, Ready, Setup, Stopped
+from ..envs import EpisodeId
+from . import processes
+from .batching.host import Holding, PolicyHost
+from .engine import PoolOptions
+from .messages import Attempted, Ready, Setup, Stopped, Unserved, pickled
+from .records import Ending
+from .schedule import Ended, Playing, Schedule
 
 LOGS = "logs"
 _GRACE = 10.0
-_PROGRAM = f"from {__package__}.worker import main; main()"
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PoolOptions:
-    """How the episodes are played; nothing here changes what is recorded of them.
-
-    Attributes:
-        world: pickles; every worker makes its own environment of it.
-        agent: the agent's name in the catalogue.
-        agent_options: an instance of its options.
-        folder: the run folder.
-        workers: how many processes at most.
-        threads: threads of the numeric libraries in each.
-        timeout: seconds that one attempt at an episode may take.
-        build_timeout: seconds that building the world and the agent may take.
-        max_tries: how often an episode, or a build, is tried when the process dies or hangs.
-    """
-
-    world: World
-    agent: str
-    agent_options: Any
-    folder: Path
-    workers: int
-    threads: int
-    timeout: float
-    build_timeout: float
-    max_tries: int
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Ended:
-    """An attempt ended.
-
-    Attributes:
-        attempt: how.
-        record: the episode's record, or None when the episode will be tried again.
-    """
-
-    attempt: AttemptRecord
-    record: EpisodeRecord | None
+_MODULE = f"{__package__}.worker"
 
 
 @dataclasses.dataclass(kw_only=True)
 class _Worker:
+    number: int
     process: subprocess.Popen[bytes]
     connection: Connection
     log: Path
     deadline: float
     state: Literal["building", "idle", "playing"] = "building"
-    assignment: Assignment | None = None
-    started: str = ""
-    since: float = 0.0
+    playing: Playing | None = None
 
     def kill(self) -> None:
         """End the process and whatever it started, and wait until it is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        processes.kill(self.process)
         self.connection.close()
 
 
 def play_all(episodes: Sequence[EpisodeId], options: PoolOptions) -> Generator[Ready | Ended]:
-    """Play the episodes, yielding what happens.  Close the iterator to stop the workers at once.
-
-    A worker's `Ready` is yielded before it is given its first episode, so that a caller can refuse it by closing.
-
-    Raises:
-        ThinkTwiceError: the world or the agent cannot be built, because the call is wrong or, as `WorldError`,
-            because it failed ``max_tries`` times in a row.
-    """
+    """Play the episodes on this machine; see `thinktwice.rollouts.engine.Engine`."""
     pool = _Pool(episodes, options)
     try:
         yield from pool.events()
@@ -111,17 +57,28 @@ def play_all(episodes: Sequence[EpisodeId], options: PoolOptions) -> Generator[R
 class _Pool:
     def __init__(self, episodes: Sequence[EpisodeId], options: PoolOptions) -> None:
         self._options = options
-        self._setup = _pickled_setup(options)
-        self._waiting = deque(Assignment(episode=episode, attempt=1) for episode in episodes)
+        self._setup = Setup(
+            world=options.world,
+            agent=options.agent,
+            agent_options=options.agent_options,
+            folder=options.folder.absolute(),
+            parent=os.getpid(),
+        )
+        pickled(self._setup)  # before anything is started
+        self._schedule = Schedule(episodes, max_tries=options.max_tries)
         self._workers: list[_Worker] = []
-        self._failed_builds = 0
+        self._host = _host(options)
 
     def events(self) -> Iterator[Ready | Ended]:
-        while self._waiting or any(worker.state == "playing" for worker in self._workers):
+        while self._schedule.waiting or any(worker.playing for worker in self._workers):
             self._fill()
             self._assign()
             soonest = min(worker.deadline for worker in self._workers)
-            talking = wait([worker.connection for worker in self._workers], max(0.0, soonest - time.monotonic()))
+            holders = self._host.connections if self._host else []
+            connections = [*holders, *(worker.connection for worker in self._workers)]
+            talking = wait(connections, max(0.0, soonest - time.monotonic()))
+            if self._host:
+                self._host.hear(talking)
             for worker in [worker for worker in self._workers if worker.connection in talking]:
                 yield from self._listen(worker)
             now = time.monotonic()
@@ -130,29 +87,41 @@ class _Pool:
         self._dismiss()
 
     def stop(self) -> None:
-        """Kill every worker that is left."""
+        """Kill every process that is left."""
         for worker in self._workers:
             worker.kill()
         self._workers.clear()
+        if self._host:
+            self._host.stop()
 
     def _fill(self) -> None:
-        busy = sum(worker.state == "playing" for worker in self._workers)
-        wanted = min(self._options.workers, len(self._waiting) + busy)
+        busy = sum(worker.playing is not None for worker in self._workers)
+        wanted = min(self._options.workers, self._schedule.waiting + busy)
         while len(self._workers) < wanted:
-            taken = {worker.log for worker in self._workers}
-            logs = (self._options.folder / LOGS / f"worker-{number}.log" for number in range(self._options.workers))
-            self._workers.append(_start(self._options, self._setup, next(log for log in logs if log not in taken)))
+            taken = {worker.number for worker in self._workers}
+            self._workers.append(self._start(next(n for n in range(self._options.workers) if n not in taken)))
+
+    def _start(self, number: int) -> _Worker:
+        options, setup = self._options, self._setup
+        if self._host and options.shared:
+            setup = dataclasses.replace(setup, policies={options.shared.policy: self._host.address(number)})
+        log = options.folder / LOGS / f"worker-{number}.log"
+        environment = processes.environment(threads=options.threads, sharing=options.workers)
+        process, connection = processes.start(_MODULE, log=log, environment=environment)
+        with contextlib.suppress(OSError):
+            # Where it died at once, the end of its stream is read next.
+            connection.send_bytes(pickled(setup))
+        deadline = time.monotonic() + options.build_timeout
+        return _Worker(number=number, process=process, connection=connection, log=log, deadline=deadline)
 
     def _assign(self) -> None:
         for worker in self._workers:
-            if worker.state == "idle" and self._waiting:
-                worker.assignment = self._waiting.popleft()
-                worker.state, worker.since = "playing", time.monotonic()
-                worker.deadline = worker.since + self._options.timeout
-                worker.started = datetime.now(UTC).isoformat(timespec="seconds")
+            if worker.state == "idle" and self._schedule.waiting:
+                worker.playing = self._schedule.next(worker.process.pid)
+                worker.state, worker.deadline = "playing", worker.playing.since + self._options.timeout
                 with contextlib.suppress(OSError):
                     # Where it died while idle, the end of its stream is read next and the episode is tried again.
-                    worker.connection.send(worker.assignment)
+                    worker.connection.send(worker.playing.assignment)
 
     def _listen(self, worker: _Worker) -> Iterator[Ready | Ended]:
         try:
@@ -164,60 +133,42 @@ class _Pool:
             self._remove(worker)
             if message.error is not None:
                 raise message.error
-            self._count_failed_build(worker, message.report)
+            self._schedule.build_failed(message.report, log=_end(worker))
+        elif isinstance(message, Unserved):
+            yield from self._unserved(worker, message)
         elif isinstance(message, Ready):
-            self._failed_builds = 0
+            self._schedule.built()
             worker.state, worker.deadline = "idle", float("inf")
             yield message
         else:
             attempted = cast("Attempted", message)
             if attempted.attempt.ending == "exception":
                 self._remove(worker)
-            worker.state, worker.deadline, worker.assignment = "idle", float("inf"), None
+            worker.state, worker.deadline, worker.playing = "idle", float("inf"), None
             yield Ended(attempt=attempted.attempt, record=attempted.record)
 
     def _lost(self, worker: _Worker, ending: Ending) -> Iterator[Ended]:
         """A worker died or hung: remove it, and try its episode again or record the error."""
         self._remove(worker)
+        limit = self._options.build_timeout if worker.state == "building" else self._options.timeout
         cause = (
-            f"nothing came back within {self._limit(worker):g} s, so the worker was killed"
+            f"nothing came back within {limit:g} s, so the worker was killed"
             if ending == "timeout"
-            else f"the worker process died ({_exit(worker.process.returncode)})"
+            else f"the worker process died ({processes.how_it_ended(worker.process.returncode)})"
         )
         if worker.state == "building":
-            self._count_failed_build(worker, cause)
-            return
-        assignment = worker.assignment
-        if assignment is None:
-            return
-        last_try = assignment.attempt >= self._options.max_tries
-        attempt = AttemptRecord(
-            key=assignment.episode.key,
-            attempt=assignment.attempt,
-            ending=ending,
-            worker=worker.process.pid,
-            started=worker.started,
-            seconds={"total": round(time.monotonic() - worker.since, 6)},
-            error=f"{cause}; the end of its log:\n{_tail(worker.log)}",
-        )
-        if last_try:
-            error = f"{cause}, in each of {assignment.attempt} tries"
-            yield Ended(attempt=attempt, record=EpisodeRecord(episode=assignment.episode, status="error", error=error))
-        else:
-            self._waiting.append(dataclasses.replace(assignment, attempt=assignment.attempt + 1))
-            yield Ended(attempt=attempt, record=None)
+            self._schedule.build_failed(cause, log=_end(worker))
+        elif worker.playing is not None:
+            yield self._schedule.lost(worker.playing, ending, cause=cause, log=processes.tail(worker.log))
 
-    def _limit(self, worker: _Worker) -> float:
-        return self._options.build_timeout if worker.state == "building" else self._options.timeout
-
-    def _count_failed_build(self, worker: _Worker, report: str) -> None:
-        self._failed_builds += 1
-        if self._failed_builds >= self._options.max_tries:
-            raise WorldError(
-                f"the world or the agent could not be built in {self._failed_builds} tries in a row; nothing was "
-                f"recorded of the episodes that are left. The last try: {report}\n"
-                f"The end of {worker.log}:\n{_tail(worker.log)}"
-            )
+    def _unserved(self, worker: _Worker, message: Unserved) -> Iterator[Ended]:
+        """The process that held the policy died while it had a worker's question: as if that had died itself."""
+        self._remove(worker)
+        if worker.playing is None or self._host is None:
+            self._schedule.build_failed(message.report, log=_end(worker))
+            return
+        cause, log = self._host.why_lost(worker.number, worker.playing.since)
+        yield self._schedule.lost(worker.playing, "died", cause=cause, log=log)
 
     def _remove(self, worker: _Worker) -> None:
         self._workers.remove(worker)
@@ -233,81 +184,26 @@ class _Pool:
         for worker in idle:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.process.wait(max(0.0, until - time.monotonic()))
+        if self._host:
+            self._host.dismiss()
 
 
-def _pickled_setup(options: PoolOptions) -> bytes:
-    setup = Setup(
-        world=options.world,
-        agent=options.agent,
-        agent_options=options.agent_options,
-        folder=options.folder.absolute(),
-        parent=os.getpid(),
-    )
-    try:
-        return pickle.dumps(setup)
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise ContractError(
-            f"world {options.world.name} cannot be sent to a worker process: {error}. A world must pickle; what it "
-            "simulates is made in `make`."
-        ) from error
-
-
-def _start(options: PoolOptions, setup: bytes, log: Path) -> _Worker:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    ours, theirs = socket.socketpair()
-    with theirs, log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "faulthandler", "-c", _PROGRAM, str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=[theirs.fileno()],
-            env=_environment(options),
-            # Its own group: Ctrl-C reaches the parent alone, and killing the group reaches the worker's children.
-            process_group=0,
+def _host(options: PoolOptions) -> PolicyHost | None:
+    if options.shared is None:
+        return None
+    return PolicyHost(
+        Holding(
+            world=options.world,
+            policy=options.shared.policy,
+            devices=options.shared.devices,
+            logs=options.folder.absolute() / LOGS,
+            threads=options.threads,
+            timeout=options.timeout,
+            build_timeout=options.build_timeout,
+            max_tries=options.max_tries,
         )
-    connection = Connection(ours.detach())
-    worker = _Worker(process=process, connection=connection, log=log, deadline=time.monotonic() + options.build_timeout)
-    with contextlib.suppress(OSError):
-        # Where it died at once, the end of its stream is read next.
-        connection.send_bytes(setup)
-    return worker
+    )
 
 
-def _environment(options: PoolOptions) -> dict[str, str]:
-    environment = dict(os.environ)
-    # Read when numpy, torch and Mesa are first loaded.  The number of threads changes the last bits of a matrix
-    # product, so it is fixed by the run and not by how many workers happen to share the machine.
-    environment.update(dict.fromkeys(_THREADS, str(options.threads)))
-    environment["TOKENIZERS_PARALLELISM"] = "false"
-    environment["PYTHONHASHSEED"] = "0"
-    environment["PYTHONPATH"] = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-    environment["LP_NUM_THREADS"] = render_threads(options.workers)
-    return environment
-
-
-def render_threads(workers: int) -> str:
-    """Threads of Mesa's software rasteriser per worker, which draws the same pixels with any number of them.
-
-    ``LP_NUM_THREADS`` where that is set, else the machine's cores shared out, at most 8.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return os.environ.get("LP_NUM_THREADS") or str(max(1, min(8, cores // workers)))
-
-
-def _exit(code: int) -> str:
-    if code < 0:
-        try:
-            return f"signal {-code}, {signal.Signals(-code).name}"
-        except ValueError:
-            return f"signal {-code}"
-    return f"exit status {code}"
-
-
-def _tail(log: Path, size: int = 2000) -> str:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
-            return file.read().decode(errors="replace").strip() or "(nothing)"
-    except OSError as error:
-        return f"(unreadable: {error})"
+def _end(worker: _Worker) -> str:
+    return f"The end of {worker.log}:\n{processes.tail(worker.log)}"

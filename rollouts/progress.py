@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .config import Plan
-from .pool import Ended, render_threads
+from .processes import render_threads
+from .schedule import Ended
 from .writing import RunWriter
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class ShownProgress(Progress):
             f"{config.workers} workers with {config.threads} numeric and {render_threads(config.workers)} rendering "
             f"threads each; records in {config.out}"
         )
+        if plan.shared is not None:
+            self.say(plan.shared.line())
         self.say("starting; building worlds and agents can take a minute or more")
         if self._terminal:
             self._start_bar()

@@ -14,11 +14,12 @@ from .. import __version__
 from ..envs import EpisodeId
 from ..errors import ThinkTwiceError
 from .config import OPERATIONAL, Plan, RunConfig, make_plan, plain
-from .pool import Ended, PoolOptions, play_all
+from .engine import PoolOptions, load_engine
+from .messages import Ready
 from .progress import Progress
 from .records import FORMAT, open_run
+from .schedule import Ended
 from .summary import Summary, write_summary
-from .worker import Ready
 from .writing import RunWriter, claim
 
 _PACKAGES = (
@@ -89,8 +90,9 @@ def _play(
         timeout=config.timeout,
         build_timeout=config.build_timeout,
         max_tries=config.max_tries,
+        shared=plan.shared,
     )
-    with closing(play_all(missing, options)) as events:
+    with closing(load_engine("local")(missing, options)) as events:
         for event in events:
             if isinstance(event, Ended):
                 writer.add(event.attempt, event.record)

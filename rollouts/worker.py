@@ -7,131 +7,84 @@ killed with signal 9.
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import dataclasses
 import os
 import pickle
 import random
-import select
 import signal
 import sys
-import threading
 import time
 import traceback
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from ..agents import Agent
-from ..agents.catalog import agent_entry
-from ..envs import DeclaresConventions, EpisodeId, MultiStep, World
-from ..errors import ContractError, RecordError, ThinkTwiceError, WorldError
+from ..agents.catalog import agent_entry, sharing
+from ..envs import DeclaresConventions, MultiStep
+from ..errors import ContractError, RecordError
+from .batching.line import PolicyLost
+from .batching.remote import remote_policy
+from .messages import Assignment, Attempted, Ready, Setup, Stopped, Unserved, one_line, portable
 from .playing import Recording, play
-from .records import TRACES, AttemptRecord, EpisodeRecord
+from .processes import die_with_parent
+from .records import TRACES, AttemptRecord
 from .traces import write_trace
 
 _MAX_ERROR = 20_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Setup:
-    """What a worker needs to begin.
+class Built:
+    """What a worker plays with.
 
     Attributes:
-        world: opened in the parent; `World.make` is called in the worker.
-        agent: the agent's name in the catalogue.
-        agent_options: an instance of its options.
-        folder: the run folder.
-        parent: the parent's process id.
+        env: the world, wrapped in `thinktwice.envs.MultiStep`.
+        agent: acts in it.
+        ready: what is said of both.
     """
 
-    world: World
-    agent: str
-    agent_options: Any
-    folder: Path
-    parent: int
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Assignment:
-    """One episode to play, and which try it is."""
-
-    episode: EpisodeId
-    attempt: int
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Ready:
-    """The world and the agent are built.
-
-    Attributes:
-        agent: `Agent.describe`.
-        conventions: the world's conventions as plain data.
-    """
-
-    agent: dict[str, Any]
-    conventions: dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Stopped:
-    """The worker cannot go on: nothing was built, or a trace could not be written.
-
-    Attributes:
-        error: the exception where another try cannot help (the call is wrong, the disk is full), else None.
-        report: the traceback.
-    """
-
-    error: ThinkTwiceError | None
-    report: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Attempted:
-    """An attempt came to an end in the worker.  After an exception the worker leaves.
-
-    Attributes:
-        record: the episode's record.
-        attempt: the attempt's.
-    """
-
-    record: EpisodeRecord
-    attempt: AttemptRecord
+    env: gym.Env[Any, Any]
+    agent: Agent
+    ready: Ready
 
 
 def serve(connection: Connection) -> None:
     """Build, then play what the parent assigns until it sends None or goes away."""
     setup: Setup = pickle.loads(connection.recv_bytes())  # noqa: S301 - the parent's bytes
-    _die_with_parent(setup.parent, connection)
-    try:
-        env, agent = _build(setup)
-        described = Ready(agent=agent.describe(), conventions=_conventions(env))
-    except Exception as error:  # noqa: BLE001 - whatever a simulator raises is reported, with its traceback
-        connection.send(Stopped(error=_portable(error), report=traceback.format_exc()[-_MAX_ERROR:]))
+    if setup.parent is not None:
+        die_with_parent(setup.parent, connection)
+    built = build(setup)
+    if not isinstance(built, Built):
+        connection.send(built)
         return
-    connection.send(described)
+    connection.send(built.ready)
     while (assignment := connection.recv()) is not None:
-        try:
-            attempted = _attempt(env, agent, assignment, setup)
-        except RecordError as error:
-            # A full disk is no error of the episode: the run stops and can be continued.
-            connection.send(Stopped(error=error, report=traceback.format_exc()[-_MAX_ERROR:]))
-            return
-        connection.send(attempted)
-        if attempted.attempt.ending == "exception":
+        came = attempt(built, assignment, setup)
+        connection.send(came)
+        if not isinstance(came, Attempted) or came.attempt.ending == "exception":
             # A world or agent that raised may be in any state; the next episode gets a new process.
             return
-    env.close()
+    built.env.close()
 
 
-def _build(setup: Setup) -> tuple[gym.Env[Any, Any], Agent]:
-    env = MultiStep(setup.world.make())
-    _, build = agent_entry(setup.agent).load()
-    return env, build(setup.agent_options, env)
+def build(setup: Setup) -> Built | Stopped | Unserved:
+    """Make the world and the agent, or say why not."""
+    try:
+        env = MultiStep(setup.world.make())
+        _, builder = agent_entry(setup.agent).load()
+        held = {spec: remote_policy(address.connect()) for spec, address in setup.policies.items()}
+        with sharing(held) if held else contextlib.nullcontext():
+            agent = builder(setup.agent_options, env)
+        return Built(env=env, agent=agent, ready=Ready(agent=agent.describe(), conventions=_conventions(env)))
+    except PolicyLost as error:
+        return Unserved(report=one_line(error))
+    except Exception as error:  # noqa: BLE001 - whatever a simulator raises is reported, with its traceback
+        return Stopped(error=portable(error), report=traceback.format_exc()[-_MAX_ERROR:])
 
 
 def _conventions(env: gym.Env[Any, Any]) -> dict[str, Any]:
@@ -141,18 +94,25 @@ def _conventions(env: gym.Env[Any, Any]) -> dict[str, Any]:
     return world.conventions.to_json()
 
 
-def _attempt(env: gym.Env[Any, Any], agent: Agent, assignment: Assignment, setup: Setup) -> Attempted:
+def attempt(built: Built, assignment: Assignment, setup: Setup) -> Attempted | Stopped | Unserved:
+    """Play one episode.
+
+    Returns:
+        How it went; or, with nothing recorded of it, that its trace cannot be written or that its policy is gone.
+    """
     started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     recording = Recording(episode=assignment.episode)
     seconds: dict[str, float] = {}
     report: str | None = None
     _seed_globals(assignment.episode.seed)
     try:
-        seconds = play(env, agent, recording)
+        seconds = play(built.env, built.agent, recording)
         record = recording.record()
+    except PolicyLost as error:
+        return Unserved(report=one_line(error))
     except Exception as error:  # noqa: BLE001 - an episode that breaks is an error in the record, whatever it raised
         report = traceback.format_exc()[-_MAX_ERROR:]
-        record = recording.record(error=_one_line(error))
+        record = recording.record(error=one_line(error))
     played = time.perf_counter()
     trace = recording.trace()
     try:
@@ -160,7 +120,10 @@ def _attempt(env: gym.Env[Any, Any], agent: Agent, assignment: Assignment, setup
             write_trace(setup.folder / TRACES, trace)
     except ContractError as error:
         report = (report or "") + traceback.format_exc()[-_MAX_ERROR:]
-        record = recording.record(error=record.error or _one_line(error))
+        record = recording.record(error=record.error or one_line(error))
+    except RecordError as error:
+        # A full disk is no error of the episode: the run stops and can be continued.
+        return Stopped(error=error, report=traceback.format_exc()[-_MAX_ERROR:])
     seconds["record"] = time.perf_counter() - played
     seconds["total"] = time.perf_counter() - began
     return Attempted(
@@ -188,40 +151,6 @@ def _seed_globals(seed: int) -> None:
     np.random.seed(seed % 2**32)  # noqa: NPY002 - the legacy global generator is exactly what is meant
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:500] if text else type(error).__name__
-
-
-def _portable(error: Exception) -> ThinkTwiceError | None:
-    """The error when it says that the call is wrong and survives being sent."""
-    if not isinstance(error, ThinkTwiceError) or isinstance(error, WorldError):
-        return None
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - its own bytes
-    except (pickle.PickleError, TypeError, AttributeError):
-        return ThinkTwiceError(_one_line(error))
-    return error
-
-
-def _die_with_parent(parent: int, connection: Connection) -> None:
-    """End this process when the parent ends, however it ends."""
-    if sys.platform == "linux":
-        # PR_SET_PDEATHSIG (1), see prctl(2): works even while native code holds the interpreter's lock.
-        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-    threading.Thread(target=_watch, args=(connection.fileno(),), daemon=True).start()
-
-
-def _watch(descriptor: int) -> None:
-    # The hang-up of the other end is reported without asking for it, and reads nothing.
-    poll = select.poll()
-    poll.register(descriptor, 0)
-    poll.poll()
-    os._exit(1)
 
 
 def main() -> None:

@@ -1,6 +1,10 @@
 """The flow-matching policy behind the policy's contract: ``--policy bundled`` or ``bundled:FOLDER?steps=3``.
 
-The observation is encoded once for any number of candidates.  What it exposes to critics in `Proposal.features`:
+The observation is encoded once for any number of candidates.  With ``?batch=B``, B observations share each pass: always
+B of them, copies of the last one where fewer are asked about, because a matrix product rounds differently for another
+number of rows.  So what a policy proposes depends on B in its last bits, and never on who else was asked about.
+
+What it exposes to critics in `Proposal.features`:
 
 | key | value |
 | --- | --- |
@@ -14,7 +18,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +30,7 @@ import numpy as np
 from ...cost import Cost, Stopwatch
 from ...envs import Array, Conventions, Observation, to_lerobot
 from ...errors import ConfigError, ContractError, ConventionError, WeightsError
-from ..policy import Proposal, Trained
+from ..policy import Look, Proposal, Trained
 from .arguments import split_argument
 from .candidates import blocks, candidate_noise
 from .lerobot_checkpoint import CONFIG, Checkpoint, load_checkpoint
@@ -36,7 +42,17 @@ WEIGHTS = Path(__file__).parents[1] / "weights" / "flow"
 """Where the bundled checkpoint lies."""
 
 _KIND = "thinktwice_flow"
-_OPTIONS = ("steps", "device")
+_OPTIONS = ("steps", "device", "batch")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Candidates ``first`` to ``last`` of an observation that was encoded to ``float32[1, prefix_width]``."""
+
+    summary: Tensor
+    first: int
+    last: int
+    seed: int
 
 
 class BundledPolicy:
@@ -49,13 +65,16 @@ class BundledPolicy:
         checkpoint: the loaded policy and its processors.
         conventions: what it was trained with.
         steps: Euler steps per candidate; None for the checkpoint's own number.
+        batch: observations in a pass.
     """
 
-    def __init__(self, *, name: str, checkpoint: Checkpoint, conventions: Conventions, steps: int | None) -> None:
+    def __init__(
+        self, *, name: str, checkpoint: Checkpoint, conventions: Conventions, steps: int | None, batch: int = 1
+    ) -> None:
         self.name = name
         self.conventions: Conventions | None = conventions
         self.steps: int = steps if steps is not None else checkpoint.policy.config.denoising_steps
-        self._checkpoint = checkpoint
+        self._checkpoint, self._whole = checkpoint, batch
 
     def propose(self, observation: Observation, n: int, *, seed: int) -> Proposal:
         """``n`` candidates from one encoding of the observation.
@@ -65,23 +84,47 @@ class BundledPolicy:
                 an image or the state has another shape than in training.
             UsageError: the instruction has a word that the policy does not know.
         """
-        if n < 1:
-            raise ContractError(f"a proposal needs at least one candidate, got n={n}.")
+        return self.propose_many([Look(observation=observation, n=n, seed=seed)])[0]
+
+    def propose_many(self, looks: Sequence[Look]) -> list[Proposal]:
+        """As `propose` for each, in passes of ``batch`` observations; each accounts for its share of the seconds.
+
+        Raises:
+            ContractError: as `propose`, for any of them.
+            UsageError: as `propose`, for any of them.
+        """
+        for look in looks:
+            if look.n < 1:
+                raise ContractError(f"a proposal needs at least one candidate, got n={look.n}.")
+        return [proposal for some in itertools.batched(looks, self._whole) for proposal in self._propose(some)]
+
+    def _propose(self, looks: Sequence[Look]) -> list[Proposal]:
+        """For at most ``batch`` looks."""
         import torch
 
         watch = Stopwatch()
         with torch.inference_mode():
             with watch("prefix"):
-                batch = self._checkpoint.preprocessor(self._batch(observation))
-                prefix = self._checkpoint.policy.encode(batch)
+                batches = [self._checkpoint.preprocessor(self._batch(look.observation)) for look in looks]
+                prefix = self._checkpoint.policy.encode(_stacked(self._filled(batches)))
             with watch("denoise"):
-                chunks = self._sample(prefix.summary, 0, n, seed)
-        features = {name: _row(getattr(prefix, name)) for name in ("summary", "tokens", "language")}
-        return Proposal(
-            chunks=chunks,
-            features={**features, "state": _row(batch["observation.state"])},
-            cost=Cost(prefix_passes=1, denoising_steps=n * self.steps, candidates=n, seconds=watch.seconds),
-        )
+                wanted = [
+                    Wanted(summary=prefix.summary[place : place + 1], first=0, last=look.n, seed=look.seed)
+                    for place, look in enumerate(looks)
+                ]
+                sampled = self._sample(wanted)
+        seconds = {stage: spent / len(looks) for stage, spent in watch.seconds.items()}
+        return [
+            Proposal(
+                chunks=chunks,
+                features={
+                    **{name: _row(getattr(prefix, name)[place]) for name in ("summary", "tokens", "language")},
+                    "state": _row(batches[place]["observation.state"][0]),
+                },
+                cost=Cost(prefix_passes=1, denoising_steps=look.n * self.steps, candidates=look.n, seconds=seconds),
+            )
+            for place, (look, chunks) in enumerate(zip(looks, sampled, strict=True))
+        ]
 
     def extend(self, proposal: Proposal, n: int, *, seed: int) -> Proposal:
         """More candidates for a proposal of this policy, without encoding the observation again.
@@ -108,7 +151,7 @@ class BundledPolicy:
         watch = Stopwatch()
         with torch.inference_mode(), watch("denoise"):
             encoded = torch.from_numpy(np.array(summary)).to(self._checkpoint.device)[None]
-            chunks = self._sample(encoded, have, n, seed)
+            (chunks,) = self._sample([Wanted(summary=encoded, first=have, last=n, seed=seed)])
         spent = Cost(denoising_steps=(n - have) * self.steps, candidates=n - have, seconds=watch.seconds)
         return dataclasses.replace(proposal, chunks=np.concatenate([np.asarray(proposal.chunks), chunks]), cost=spent)
 
@@ -147,6 +190,8 @@ class BundledPolicy:
             "denoising_steps": self.steps,
             "bfloat16": config.bfloat16,
             "normalization": self._checkpoint.normalization,
+            # Left out where it is 1, so that clutches and runs of before go on with this policy.
+            **({"batch": self._whole} if self._whole > 1 else {}),
         }
 
     def _batch(self, observation: Observation) -> dict[str, Any]:
@@ -168,18 +213,48 @@ class BundledPolicy:
         batch["task"] = named.get("task", "")
         return batch
 
-    def _sample(self, summary: Tensor, first: int, last: int, seed: int) -> Array:
-        """Candidates ``first`` to ``last`` in the world's units."""
+    def _sample(self, wanted: Sequence[Wanted]) -> list[Array]:
+        """What is wanted of each observation, in the world's units.
+
+        The pair that every proposal begins with is drawn for ``batch`` observations at once; the blocks after it are
+        large enough for one.
+        """
+        import torch
+
+        drawn: list[dict[int, Tensor]] = [{} for _ in wanted]
+        for start, stop in blocks(0, max(one.last for one in wanted)):
+            places = [place for place, one in enumerate(wanted) if start < one.last and stop > one.first]
+            for some in itertools.batched(places, self._whole if start == 0 else 1):
+                chunks = self._block([wanted[place] for place in some], start, stop, filled=start == 0)
+                for place, candidates in zip(some, chunks, strict=False):
+                    one = wanted[place]
+                    drawn[place][start] = candidates[max(0, one.first - start) : one.last - start]
+        return [
+            self._checkpoint.postprocessor(torch.cat([parts[start] for start in sorted(parts)]))
+            .to("cpu", torch.float32)
+            .numpy()
+            for parts in drawn
+        ]
+
+    def _block(self, wanted: Sequence[Wanted], start: int, stop: int, *, filled: bool) -> list[Tensor]:
+        """Candidates ``start`` to ``stop`` of some observations, normalised."""
         import torch
 
         network = self._checkpoint.policy.network
-        kept: list[Tensor] = []
-        for start, stop in blocks(first, last):
-            noise = np.stack([candidate_noise(seed, index, network.chunk_shape) for index in range(start, stop)])
-            drawn = network.sample(summary, torch.from_numpy(noise).to(summary.device), steps=self.steps)
-            kept.append(drawn[max(0, first - start) : last - start])
-        actions = self._checkpoint.postprocessor(torch.cat(kept))
-        return actions.to("cpu", torch.float32).numpy()
+        noise = [
+            np.stack([candidate_noise(one.seed, index, network.chunk_shape) for index in range(start, stop)])
+            for one in wanted
+        ]
+        summaries = [one.summary for one in wanted]
+        if filled:
+            noise, summaries = self._filled(noise), self._filled(summaries)
+        summary = torch.cat(summaries)
+        chunks = network.sample(summary, torch.from_numpy(np.concatenate(noise)).to(summary.device), steps=self.steps)
+        return list(chunks.split(stop - start))
+
+    def _filled[T](self, rows: Sequence[T]) -> list[T]:
+        """``batch`` of them, the last one repeated."""
+        return [*rows, *[rows[-1]] * (self._whole - len(rows))]
 
 
 def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # noqa: ARG001  every builder takes the env
@@ -195,7 +270,11 @@ def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # no
     checkpoint = load_flow(folder, device=options.get("device"))
     name = f"bundled:{target}" if target else "bundled"
     return BundledPolicy(
-        name=name, checkpoint=checkpoint, conventions=_conventions(checkpoint, name), steps=_steps(options)
+        name=name,
+        checkpoint=checkpoint,
+        conventions=_conventions(checkpoint, name),
+        steps=_number(options, "steps", "of Euler steps"),
+        batch=_number(options, "batch", "of observations in a pass") or 1,
     )
 
 
@@ -246,12 +325,12 @@ def load_flow(folder: Path, *, device: str | None) -> Checkpoint:
     return checkpoint
 
 
-def _steps(options: dict[str, str]) -> int | None:
-    text = options.get("steps")
+def _number(options: dict[str, str], name: str, unit: str) -> int | None:
+    text = options.get(name)
     if text is None:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"steps must be a whole number of Euler steps, at least 1, not {text!r}.")
+        raise ConfigError(f"{name} must be a whole number {unit}, at least 1, not {text!r}.")
     return int(text)
 
 
@@ -285,5 +364,15 @@ def _declared(conventions: dict[str, Any] | None, name: str) -> Conventions:
     return Conventions.from_json(conventions)
 
 
+def _stacked(batches: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Batches of one as one batch; what is no tensor is not needed by the network."""
+    import torch
+
+    if len(batches) == 1:
+        return batches[0]
+    tensors = [name for name, value in batches[0].items() if isinstance(value, torch.Tensor)]
+    return {name: torch.cat([batch[name] for batch in batches]) for name in tensors}
+
+
 def _row(tensor: Tensor) -> Array:
-    return tensor[0].float().cpu().numpy()
+    return tensor.float().cpu().numpy()

@@ -22,7 +22,7 @@ type FakeRun = Callable[..., Summary]
 
 
 def fake_config(out: Path, **settings: Any) -> RunConfig:
-    given = {"world": "fake", "tasks": "0,2", "episodes": 4, "agent": "fake", "report": False}
+    given = {"world": "fake", "tasks": "0,2", "episodes": 4, "agent": "fake", "report": False, "workers": 1}
     given["agent_options"] = {"skill": 0.55}
     return RunConfig(out=out, **(given | settings))
 

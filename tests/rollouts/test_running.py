@@ -26,7 +26,7 @@ from thinktwice.errors import (
     WeightsError,
     WorldError,
 )
-from thinktwice.rollouts import RunConfig, open_run, run, worker
+from thinktwice.rollouts import RunConfig, messages, open_run, run
 from thinktwice.rollouts.config import Plan, make_plan
 from thinktwice.rollouts.pool import Ended, PoolOptions, play_all
 
@@ -212,7 +212,7 @@ def test_foreign_conventions_stop_the_run(config: Config, tmp_path: Path) -> Non
         ({"tasks": ""}, UsageError, "no task ''"),
         ({"episodes": 51}, IdentityError, "has 50"),
         ({"episodes": 0}, ConfigError, "episodes must be at least 1"),
-        ({"workers": 0}, ConfigError, "workers must be at least 1"),
+        ({"workers": -1}, ConfigError, "workers must be at least 0"),
         ({"timeout": 0.0}, ConfigError, "timeout must be more than 0"),
         ({"seed": -1}, ConfigError, "seed must not be negative"),
         ({"world_options": {"capp": 3}}, ConfigError, "Did you mean 'cap'"),
@@ -288,11 +288,11 @@ def test_workers_get_the_threads_of_the_run_whatever_their_number(
 def test_errors_of_the_call_survive_the_way_from_the_worker() -> None:
     missing = MissingDependency("textworld", purpose="ALFWorld", install="pip install x")
     for error in (missing, ConventionError("a"), WeightsError("b"), ContractError("c")):
-        sent = worker._portable(error)
+        sent = messages.portable(error)
         assert type(sent) is type(error)
         assert str(pickle.loads(pickle.dumps(sent))) == str(error)
-    assert worker._portable(WorldError("the bridge is down")) is None
-    assert worker._portable(RuntimeError("anything")) is None
+    assert messages.portable(WorldError("the bridge is down")) is None
+    assert messages.portable(RuntimeError("anything")) is None
 
 
 def test_nothing_is_left_running(config: Config, tmp_path: Path) -> None:

@@ -158,27 +158,24 @@ class FlowNetwork(nn.Module):
     def sample(self, summary: Tensor, noise: Tensor, *, steps: int) -> Tensor:
         """Integrate the velocity field from noise to actions with Euler's method.
 
-        Where there is one observation for all candidates, the modulations of all steps are computed once: they depend
-        on observation and time alone.
+        The modulations of all steps are computed once for each observation: they depend on it and on time alone.
 
         Args:
-            summary: ``float32[1, prefix_width]`` for N candidates of one observation, or one row for each chunk.
-            noise: ``float32[N, T, A]``.
+            summary: ``float32[K, prefix_width]``, one row per observation.
+            noise: ``float32[K * N, T, A]``: N candidates of the first observation, then those of the second, ….
             steps: Euler steps.
 
         Returns:
-            ``float32[N, T, A]``, normalised actions.
+            ``float32[K * N, T, A]``, normalised actions.
         """
+        each = len(noise) // len(summary)
         times = torch.arange(steps, 0, -1, device=noise.device) / steps
+        condition = functional.silu(summary[:, None] + self.time(_time_features(times)))
+        modulations = [block.modulation(condition) for block in self._head_blocks()]
         chunks = noise
-        if len(summary) == 1:
-            condition = functional.silu(summary + self.time(_time_features(times)))
-            modulations = [block.modulation(condition) for block in self._head_blocks()]
-            for step in range(steps):
-                chunks = chunks - self._head(chunks, [rows[step : step + 1] for rows in modulations]) / steps
-            return chunks
-        for time in times:
-            chunks = chunks - self.velocity(chunks, time.expand(len(chunks)), summary) / steps
+        for step in range(steps):
+            rows = [modulation[:, step].repeat_interleave(each, dim=0) for modulation in modulations]
+            chunks = chunks - self._head(chunks, rows) / steps
         return chunks
 
     def _head(self, chunks: Tensor, modulations: list[Tensor]) -> Tensor:

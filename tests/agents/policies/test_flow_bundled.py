@@ -19,6 +19,7 @@ from thinktwice.agents.conformance import check_policy
 from thinktwice.agents.policies.bundled import BundledPolicy, build_bundled
 from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
 from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
+from thinktwice.agents.policy import Look
 from thinktwice.envs import check_compatible
 from thinktwice.envs.libero.conventions import libero_conventions
 from thinktwice.errors import ConfigError, ContractError, ConventionError, UsageError, WeightsError
@@ -99,6 +100,49 @@ def test_a_new_process_loads_it(original: Path) -> None:
 
 def test_it_keeps_the_contract(policy: BundledPolicy) -> None:
     check_policy(policy, observation(), gym.spaces.Box(-1, 1, (7,), np.float32))
+
+
+def looks(count: int) -> list[Look]:
+    """Different observations, numbers of candidates and seeds."""
+    tasks = ("pick up the milk and place it in the basket", "open the middle drawer of the cabinet")
+    return [
+        Look(
+            observation={**observation(tasks[index % 2]), "state": np.full(8, index, np.float32)},
+            n=(1, 3, 16, 2)[index % 4],
+            seed=index,
+        )
+        for index in range(count)
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 4])
+def test_a_proposal_does_not_depend_on_who_shared_the_pass(original: Path, batch: int) -> None:
+    policy = build_bundled(f"{original}?device=cpu&batch={batch}", ENV)
+    asked = looks(6)
+    alone = [policy.propose(look.observation, look.n, seed=look.seed) for look in asked]
+    for order in ([0, 1, 2, 3, 4, 5], [5, 2], [4, 3, 2, 1, 0]):
+        together = policy.propose_many([asked[place] for place in order])
+        for place, proposal in zip(order, together, strict=True):
+            np.testing.assert_array_equal(proposal.chunks, alone[place].chunks)
+            assert proposal.cost.counts() == alone[place].cost.counts()
+            for name, value in proposal.features.items():
+                np.testing.assert_array_equal(value, alone[place].features[name])
+
+
+def test_a_shared_pass_changes_the_last_bits_alone(original: Path, policy: BundledPolicy) -> None:
+    """The tolerance that the documentation states, in the world's units."""
+    for look in looks(4):
+        together = build_bundled(f"{original}?device=cpu&batch=4", ENV).propose_many([look])[0]
+        alone = policy.propose(look.observation, look.n, seed=look.seed)
+        np.testing.assert_allclose(together.chunks, alone.chunks, rtol=0, atol=1e-5)
+
+
+def test_a_pass_of_several_is_part_of_what_the_policy_is(original: Path, policy: BundledPolicy) -> None:
+    several = build_bundled(f"{original}?device=cpu&batch=4", ENV)
+    assert several.describe() == {**policy.describe(), "batch": 4}
+    check_policy(several, observation(), gym.spaces.Box(-1, 1, (7,), np.float32))
+    with pytest.raises(ConfigError, match="batch must be a whole number"):
+        build_bundled(f"{original}?batch=0", ENV)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 15, 17, 31])
