@@ -90,7 +90,6 @@ class ThinktwicePolicy(PreTrainedPolicy):
         """A rollout begins: every agent forgets the last one."""
         self._fresh = True
 
-    @torch.no_grad()
     def select_action(self, batch: dict[str, Any], **kwargs: Any) -> Tensor:  # noqa: ARG002  LeRobot passes noise
         """The next action of every environment.
 
