@@ -133,6 +133,7 @@ def deploy(
     # Arming again begins a segment, and beginning must move nothing.
     env.put_back = False
     observation, _ = env.reset(seed=seed, options={"task": task})
+    _ask_estop(env, recorder)
     # The first decision compiles and warms up; it is made for nothing while the arm is held.
     agent.reset(seed=seed)
     agent.act(observation)
@@ -157,6 +158,16 @@ def deploy(
         recorder.note("end", {"success": status.success, "decisions": status.decisions})
         show()
     return status
+
+
+def _ask_estop(env: RosArmEnv, recorder: Recorder) -> None:
+    """Tell the operator before anybody arms whether the e-stop is there; arming asks again, and refuses without it."""
+    try:
+        env.probe_estop()
+    except WorldError as error:
+        recorder.say(str(error))
+    else:
+        recorder.note("e-stop", {"state": env.link.estop.state})
 
 
 def _arm(env: RosArmEnv, recorder: Recorder) -> None:

@@ -26,7 +26,28 @@ def line(env: RosArmEnv, status: Status) -> str:
     state = f"HELD ({hold.kind}): {hold.reason}" if hold else ("SHADOW" if env.link.shadow else "ARMED")
     step = status.step
     decided = "" if step is None else f" | {step.decision.mode}: {step.decision.why}"
-    return f"{state} | {status.decisions} decisions, {status.rejections} rejected, {status.late} late{decided}"
+    counts = f"{status.decisions} decisions, {status.rejections} rejected, {status.late} late"
+    return f"{state} | {counts}{decided} | bridge: {bridge_state(env)} | e-stop: {estop_state(env)}"
+
+
+def bridge_state(env: RosArmEnv) -> str:
+    """The connection in words: away and coming back, open but silent, or in order."""
+    client, now = env.link.client, time.monotonic()
+    if (outage := client.outage) is not None:
+        return f"reconnecting, {outage.describe(now)}"
+    streams = (env.link.joints, *env.link.cameras.values())
+    silent = [s.topic for s in streams if s.newest is None or s.newest.received < client.opened]
+    if silent:
+        return f"subscribed {now - client.opened:.1f} s ago, nothing has come on {', '.join(silent)} yet"
+    return f"{client.counters.connections} connections, {client.counters.malformed} malformed frames"
+
+
+def estop_state(env: RosArmEnv) -> str:
+    """Whether the e-stop could be reached, in words."""
+    if env.link.shadow:
+        return "not connected in shadow mode"
+    outage = env.link.estop.outage
+    return env.link.estop.state if outage is None else f"reconnecting, {outage.describe(time.monotonic())}"
 
 
 def _banner(env: RosArmEnv, status: Status) -> Text:
@@ -67,8 +88,8 @@ def _table(env: RosArmEnv, status: Status) -> Table:
         ),
     )
     table.add_row("gate", f"{status.commands} commands, {status.rejections} rejected {status.last_rejection}")
-    counters = env.link.client.counters
-    table.add_row("bridge", f"{counters.connections} connections, {counters.malformed} malformed frames")
+    table.add_row("bridge", bridge_state(env))
+    table.add_row("e-stop", estop_state(env))
     table.add_row("keys", Text(KEYS))
     return table
 

@@ -31,7 +31,10 @@ _LINE_SECONDS = 1.0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeployArgs:
-    """Run an agent on an arm. It starts held: press [a] to arm it, [space] to hold it, [e] for the e-stop."""
+    """Run an agent on an arm. It starts held: press [a] to arm it, [space] to hold it, [e] for the e-stop.
+
+    To try an arm, --policy wave moves the end effector slowly round a circle of 8 cm radius, and needs no model.
+    """
 
     robot: str
     """The robot's YAML file, or the name of one that ships (panda_sim)."""

@@ -11,6 +11,7 @@ Protocol: https://github.com/RobotWebTools/rosbridge_suite/blob/ros2/ROSBRIDGE_P
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import importlib.util
 import ssl
 import threading
@@ -22,9 +23,12 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, cast
 
 from ...errors import MissingDependency, UsageError, WorldError, install_line
-from .wire import ActionResult, Counters, Event, EventKind, Handler, Message, decode, encode
+from .wire import ActionResult, Counters, Event, EventKind, Handler, Message, Outage, decode, encode
 
 _RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0)
+"""Between tries to connect again; the last one repeats.  A connection that held for as long begins anew."""
+_OPEN_SECONDS = 5.0
+"""How long one try may take: a stopped server accepts a socket and never answers."""
 _WRITE_LIMIT = 4096
 """Bytes that may wait in this process before the sender waits too, so that newer commands replace older ones."""
 
@@ -72,7 +76,8 @@ class BridgeClient:
         self._waiting: dict[str, Future[Message]] = {}
         self._next_id = 0
         self._connected = False
-        self._failure = "no attempt yet"
+        self._opened = 0.0
+        self._outage = Outage(reason="no attempt yet", since=time.monotonic(), tries=0, next_try=0.0)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -91,6 +96,16 @@ class BridgeClient:
         """Whether a connection is open.  It says nothing about the robot: only data does."""
         return self._connected
 
+    @property
+    def outage(self) -> Outage | None:
+        """What is known of a connection that is away, or None while it is open."""
+        return None if self._connected else self._outage
+
+    @property
+    def opened(self) -> float:
+        """Monotonic seconds when the connection was last opened; 0.0 before the first time."""
+        return self._opened
+
     def connect(self, *, timeout: float = 10.0) -> None:
         """Start, and wait for the first connection.
 
@@ -105,7 +120,7 @@ class BridgeClient:
         if not opened:
             self.close()
             raise WorldError(
-                f"no rosbridge server answered at {self.url} within {timeout:g} s ({self._failure}). "
+                f"no rosbridge server answered at {self.url} within {timeout:g} s ({self._outage.reason}). "
                 "Is it running, and is the address right? `thinktwice sim-arm` starts one with a simulated arm."
             )
 
@@ -253,8 +268,8 @@ class BridgeClient:
         from websockets.exceptions import WebSocketException
 
         self._loop, self._task = asyncio.get_running_loop(), cast("asyncio.Task[None]", asyncio.current_task())
-        attempt = 0
         while True:
+            self._outage = dataclasses.replace(self._outage, tries=self._outage.tries + 1, next_try=0.0)
             try:
                 connection = await connect(
                     self.url,
@@ -262,18 +277,18 @@ class BridgeClient:
                     compression=None,
                     proxy=None,
                     max_size=self._max_bytes,
-                    open_timeout=5,
+                    open_timeout=_OPEN_SECONDS,
                     close_timeout=0.5,
                     ping_interval=self._ping,
                     ping_timeout=self._ping,
                     write_limit=_WRITE_LIMIT,
                 )
-                attempt = 0
                 await self._session(connection)
             except (OSError, TimeoutError, WebSocketException) as error:
-                self._failure = f"{type(error).__name__}: {error}"
-            await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
-            attempt += 1
+                self._outage = dataclasses.replace(self._outage, reason=f"{type(error).__name__}: {error}")
+            wait = _RETRY_SECONDS[min(self._outage.tries, len(_RETRY_SECONDS) - 1)]
+            self._outage = dataclasses.replace(self._outage, next_try=time.monotonic() + wait)
+            await asyncio.sleep(wait)
 
     async def _session(self, connection: Any) -> None:
         from websockets.exceptions import ConnectionClosed
@@ -281,7 +296,7 @@ class BridgeClient:
         with self._changed:
             self._outbox = deque(self._setup.values())
             self._newest.clear()
-            self._connection, self._connected = connection, True
+            self._connection, self._connected, self._opened = connection, True, time.monotonic()
             self.counters.connections += 1
             self._changed.notify_all()
         self._wake.set()
@@ -303,12 +318,15 @@ class BridgeClient:
             connection.transport.abort()
 
     def _disconnect(self, reason: str) -> None:
+        now = time.monotonic()
+        # A server that hangs up at once is no reason to try faster.
+        tries = self._outage.tries if now - self._opened < _RETRY_SECONDS[-1] else 0
         with self._lock:
+            self._outage = Outage(reason=reason, since=now, tries=tries, next_try=now)
             self._connection, self._connected = None, False
             self._newest.clear()
             self._outbox.clear()
             waiting, self._waiting = self._waiting, {}
-        self._failure = reason
         for future in waiting.values():
             future.set_exception(WorldError(f"the connection to {self.url} broke while waiting: {reason}"))
         self._tell("disconnected", reason)
@@ -349,7 +367,7 @@ class BridgeClient:
         if operation == "publish":
             handler, content = self._handlers.get(str(message.get("topic"))), message.get("msg")
             if handler is not None and isinstance(content, dict):
-                handler(cast("Message", content))
+                self._hand_over(handler, cast("Message", content), str(message["topic"]))
         elif operation in ("service_response", "action_result"):
             with self._lock:
                 future = self._waiting.pop(str(message.get("id")), None)
@@ -357,3 +375,10 @@ class BridgeClient:
                 future.set_result(message)
         elif operation == "status":
             self._tell("status", f"{message.get('level', 'error')}: {message.get('msg', '')}")
+
+    def _hand_over(self, handler: Handler, content: Message, topic: str) -> None:
+        try:
+            handler(content)
+        except Exception as error:  # noqa: BLE001  # one message must not end the connection of an arm
+            self.counters.malformed += 1
+            self._tell("malformed", f"{topic}: {type(error).__name__}: {error}")

@@ -15,7 +15,7 @@ from ...errors import ConfigError, ContractError, WorldError
 from ..chunks import Array
 from ..conventions import Conventions
 from ..observations import Observation
-from .gate import Motion, Rejection, at_rest, bounds_of, check_command
+from .gate import Motion, Rejection, at_rest, bounds_of, check_command, tracking_problem
 from .hold import Hold, HoldKind, HoldLatch
 from .homing import go_home
 from .kinematics import Kinematics
@@ -24,7 +24,7 @@ from .messages import type_name
 from .observing import arm_conventions, observation_space, observe, state_of
 from .report import CommandReport
 from .robot import Robot, load_robot
-from .targets import Target, action_space, target_of
+from .targets import Target, action_space, gripper_entry, target_of
 from .wire import Event
 
 _WATCH_SECONDS = 0.005
@@ -105,22 +105,24 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         return self.latch.current
 
     def arm(self) -> None:
-        """An operator's word that the arm may move: live data is required, and nothing old is carried over.
+        """An operator's word that the arm may move: live data and an e-stop that answers are required.
 
         An arm that is armed already stays as it is.
 
         Raises:
-            WorldError: the bridge is away, or data does not come in time; the arm stays held.
+            WorldError: the bridge is away, the e-stop does not answer, or data does not come in time; it stays held.
         """
         self._open()
         if self.hold is None:
             return
         self.latch.check_arming()
-        self.link.restart_streams()
-        for stream in (self.link.joints, *self.link.cameras.values()):
-            if stream.wait(max(stream.max_age, 1.0)) is None:
-                why = f"; the last one dropped was {stream.last_drop}" if stream.last_drop else ""
-                raise WorldError(f"the arm cannot be armed: nothing usable arrives on {stream.topic}{why}.")
+        try:
+            self.probe_estop()
+            self.link.restart_streams()
+            for stream in (self.link.joints, *self.link.cameras.values()):
+                stream.require(max(stream.max_age, 1.0))
+        except WorldError as error:
+            raise WorldError(f"the arm cannot be armed: {error}") from error
         problem = self.link.problem(time.monotonic())
         if problem is not None:
             raise WorldError(f"the arm cannot be armed: {problem[1]}.")
@@ -130,6 +132,15 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
     def hold_now(self, reason: str = "an operator asked for it") -> None:
         """Hold the arm until it is armed again."""
         self.latch.hold("operator", reason)
+
+    def probe_estop(self) -> None:
+        """Ask, without pressing it, whether the e-stop is there; nothing is asked in shadow mode.
+
+        Raises:
+            WorldError: it is not; see `EmergencyStop.probe`.
+        """
+        if not self.link.shadow:
+            self.link.estop.probe()
 
     def emergency_stop(self) -> bool:
         """Hold, and press the robot's e-stop on its own connection; returns whether the robot confirmed it.
@@ -203,7 +214,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
             target = self._checked(action)
             self._report(action, target, late)
             if isinstance(target, Rejection):
-                self.latch.hold("violation", f"{target.check}: {target.reason}")
+                self.latch.hold("violation", f"{target.check}: {target.reason}. {target.remedy}")
                 self.latch.check()
                 raise ContractError("a rejected command left the arm armed.")
             try:
@@ -234,7 +245,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
 
     def hold_action(self) -> Array:
         """The action that leaves the arm where it is."""
-        gripper = [] if self.robot.gripper is None else [self._gripper_entry()]
+        gripper = [] if self.robot.gripper is None else [gripper_entry(self.robot.gripper, self._gripper)]
         if self.robot.actions.mode == "joint_position":
             joints = self._measured() if self._commanded is None else self._commanded
             return np.array([*joints, *gripper], np.float32)
@@ -276,20 +287,12 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
             )
             self.link.restart_streams()
             for stream in (self.link.joints, *self.link.cameras.values()):
-                if stream.wait(self._timeout) is None:
-                    raise WorldError(f"nothing usable arrived on {stream.topic} within {self._timeout:g} s.")
+                stream.require(self._timeout)
         finally:
             self._resetting = False
 
     def _measured(self) -> Array:
         return self.link.reading().value.position[: len(self.robot.joints.names)]
-
-    def _gripper_entry(self) -> float:
-        gripper = self.robot.gripper
-        if gripper is None or self._gripper is None or gripper.closed == gripper.open:
-            return -1.0 if gripper is not None and gripper.positive == "closes" else 1.0
-        closed = (self._gripper - gripper.open) / (gripper.closed - gripper.open)
-        return 2 * closed - 1 if gripper.positive == "closes" else 1 - 2 * closed
 
     def _check_fresh(self, now: float, decided: float | None) -> None:
         """Hold instead of sending what was decided too late or on old data: the watchdog slept if this program did."""
@@ -384,8 +387,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
             return "late", f"no command came for {now - since:.2f} s (limit {limit:g} s)"
         motion = self._motion
         if motion is not None and not self.link.shadow:
-            error = np.abs(self._measured() - motion.position)
-            if not error.max() <= self.robot.joints.tracking:
-                joint = self.robot.joints.names[int(error.argmax())]
-                return "tracking", f"{joint} is {error.max():.3f} rad from its command"
+            lag = tracking_problem(self._measured(), motion, self.robot.joints)
+            if lag is not None:
+                return "tracking", lag
         return None

@@ -11,10 +11,19 @@ import time
 from ...errors import WorldError
 from .client import BridgeClient
 from .messages import type_name
-from .robot import EStop
-from .wire import Message
+from .robot import EStop, Question
+from .wire import Message, Outage
 
 _RETRY_SECONDS = 0.4
+_ROSAPI_SECONDS = 0.1
+_ROSAPI = {
+    "service": ("/rosapi/service_type", "ServiceType", "service", "type"),
+    "topic": ("/rosapi/subscribers", "Subscribers", "topic", "subscribers"),
+}
+"""rosapi's service, its type, what it is asked with, and what it answers with.
+
+https://github.com/RobotWebTools/rosbridge_suite/tree/ros2/rosapi_msgs/srv
+"""
 
 
 class EmergencyStop:
@@ -29,7 +38,8 @@ class EmergencyStop:
     """
 
     def __init__(self, description: EStop, url: str, *, ca_file: str | None = None, ros: int, name: str) -> None:
-        self._description, self._name = description, name
+        self._description, self._name, self._ros = description, name, ros
+        self._state = "not asked yet"
         kind = "srv" if description.interface == "service" else "msg"
         self._type = type_name(description.type, ros, kind)
         self._client = BridgeClient(url, ca_file=ca_file, ping_seconds=2.0)
@@ -38,6 +48,16 @@ class EmergencyStop:
     def connected(self) -> bool:
         """Whether its connection is open."""
         return self._client.connected
+
+    @property
+    def outage(self) -> Outage | None:
+        """What is known of its connection while that is away."""
+        return self._client.outage
+
+    @property
+    def state(self) -> str:
+        """What the last `probe` or `press` found out, in words."""
+        return self._state
 
     def connect(self, *, timeout: float) -> None:
         """Open the connection.
@@ -52,6 +72,21 @@ class EmergencyStop:
     def close(self) -> None:
         """Close the connection; safe to repeat."""
         self._client.close()
+
+    def probe(self, *, timeout: float = 3.0) -> None:
+        """Find out, without pressing it, whether somebody is there to stop the arm; `state` says what was found.
+
+        Raises:
+            WorldError: nobody is, or it cannot be found out in the way that the description says.
+        """
+        try:
+            self._state = self._found(time.monotonic() + timeout)
+        except WorldError as error:
+            self._state = f"NOBODY ANSWERS: {error}"
+            raise WorldError(
+                f"the e-stop of {self._name} does not answer ({error}) Start what stops the arm, or correct estop in "
+                "the robot file (estop.probe says how it is asked)."
+            ) from error
 
     def press(self, *, timeout: float = 2.0) -> bool:
         """Stop the arm.
@@ -70,21 +105,39 @@ class EmergencyStop:
             if stop.interface == "topic":
                 self._client.publish(stop.name, stop.request)
                 return False
-            answer = self._call(time.monotonic() + timeout)
+            answer = self._ask(stop.name, self._type, stop.request, time.monotonic() + timeout)
         except WorldError as error:
             raise WorldError(
                 f"the e-stop of {self._name} is NOT confirmed ({error}) Use the hardware button."
             ) from error
         if answer.get("success") is False:
             raise WorldError(f"the e-stop of {self._name} was refused: {answer}. Use the hardware button.")
+        self._state = "pressed, and confirmed by the robot"
         return True
 
-    def _call(self, deadline: float) -> Message:
-        stop = self._description
+    def _found(self, deadline: float) -> str:
+        stop, probe = self._description, self._description.probe
+        if probe == "none":
+            if not self.connected:
+                raise WorldError("its connection is away.")
+            return "connected; nobody was asked (estop.probe: none), press it once to see that it works"
+        if isinstance(probe, Question):
+            self._ask(probe.name, type_name(probe.type, self._ros, "srv"), probe.request, deadline)
+            return f"{probe.name} answers"
+        service, kind, question, answer = _ROSAPI[stop.interface]
+        package = "rosapi" if self._ros == 1 else "rosapi_msgs/srv"
+        # A bridge that has just started may not know everybody yet.
+        while not self._ask(service, f"{package}/{kind}", {question: stop.name}, deadline).get(answer):
+            if time.monotonic() >= deadline:
+                raise WorldError(f"rosapi knows nobody behind {stop.name}.")
+            time.sleep(_ROSAPI_SECONDS)
+        return f"{stop.name} exists"
+
+    def _ask(self, name: str, kind: str, request: Message, deadline: float) -> Message:
         while True:
             wait = min(_RETRY_SECONDS, max(deadline - time.monotonic(), 0.01))
             try:
-                return self._client.call_service(stop.name, self._type, stop.request, timeout=wait)
+                return self._client.call_service(name, kind, request, timeout=wait)
             except WorldError:
                 if not self._client.connected or time.monotonic() >= deadline:
                     raise

@@ -13,7 +13,7 @@ import numpy as np
 from ..chunks import Array
 from .fake_bridge import FakeBridge
 from .messages import float_array, joint_state
-from .robot import Robot
+from .robot import Question, Robot
 
 
 class FakeArm:
@@ -40,6 +40,8 @@ class FakeArm:
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fake arm", daemon=True)
         bridge.services[robot.estop.name] = self._stop
+        if isinstance(robot.estop.probe, Question):
+            bridge.services[robot.estop.probe.name] = lambda _: {}
 
     def __enter__(self) -> Self:
         self._thread.start()

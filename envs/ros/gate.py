@@ -13,7 +13,7 @@ because a clamp passes NaN and turns a wrong command into another one:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,16 @@ type Tool = Callable[[Array], Array]
 
 _ROUNDING = 1e-9
 """Slack for floating point alone: a command exactly on a bound passes."""
+
+_STEPS = "Ask for smaller steps (the policy's, or `actions` in the robot file)"
+_REMEDIES: Mapping[Check, str] = {
+    "finite": "Look at action/asked in the log: the policy is at fault.",
+    "joint limits": "Keep the policy away from there, or widen joints.lower and joints.upper in the robot file.",
+    "velocity": f"{_STEPS}, or raise joints.velocity there.",
+    "workspace": "Keep the policy inside, or widen workspace in the robot file.",
+    "acceleration": f"{_STEPS} that grow over several commands, or raise joints.acceleration there.",
+    "jerk": f"{_STEPS} that grow more slowly, or raise joints.jerk there (null: no bound).",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +65,11 @@ class Rejection:
 
     check: Check
     reason: str
+
+    @property
+    def remedy(self) -> str:
+        """What to change, and where."""
+        return _REMEDIES[self.check]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,6 +154,24 @@ def check_command(target: Array, last: Motion, bounds: Bounds, *, period: float,
             or _too_fast("jerk", jerk, bounds.jerk, bounds.names, "rad/s³")
             or Motion(position=target, velocity=velocity, acceleration=acceleration)
         )
+
+
+def tracking_problem(measured: Array, motion: Motion, joints: JointLimits) -> str | None:
+    """Why an arm does not follow its commands, or None when it does.
+
+    Args:
+        measured: rad, ``float64[J]``.
+        motion: what was last sent.
+        joints: the robot's.
+    """
+    error = np.abs(measured - motion.position)
+    if error.max() <= joints.tracking:  # never true of NaN
+        return None
+    return (
+        f"{joints.names[int(error.argmax())]} is {error.max():.3f} rad from its command (joints.tracking: "
+        f"{joints.tracking:g} rad). See that its controller runs, its own stop is released and nothing blocks the arm; "
+        "if it only lags, ask for slower motion (`actions` in the robot file) or raise joints.tracking there"
+    )
 
 
 def _within(value: Array, bound: Array) -> bool:

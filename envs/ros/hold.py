@@ -41,7 +41,8 @@ class ArmHeld(WorldError):
     """
 
     def __init__(self, hold: Hold) -> None:
-        super().__init__(f"the arm is held ({hold.kind}): {hold.reason}. An operator must arm it again.")
+        reason = hold.reason.rstrip(".")
+        super().__init__(f"the arm is held ({hold.kind}): {reason}. An operator must arm it again.")
         self.hold = hold
 
     def __reduce__(self) -> tuple[type[ArmHeld], tuple[Hold]]:

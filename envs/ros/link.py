@@ -106,14 +106,13 @@ class ArmLink:
         if not self.shadow:
             self.estop.connect(timeout=timeout)
         deadline = time.monotonic() + timeout
-        for stream in (self.joints, *self.cameras.values()):
-            if stream.wait(max(0.0, deadline - time.monotonic())) is None:
-                told = "; ".join(event.text for event in client.statuses)
-                raise WorldError(
-                    f"nothing usable arrived on {stream.topic} within {timeout:g} s"
-                    f"{'; the last one dropped was ' + stream.last_drop if stream.last_drop else ''}"
-                    f"{'; the server says: ' + told if told else ''}. Is the robot running, and is the topic right?"
-                )
+        try:
+            for stream in (self.joints, *self.cameras.values()):
+                stream.require(max(0.0, deadline - time.monotonic()))
+        except WorldError as error:
+            told = "; ".join(event.text for event in client.statuses)
+            said = f" The server says: {told}." if told else ""
+            raise WorldError(f"{error}{said} Is the robot running, and is the topic right?") from error
 
     def close(self) -> None:
         """Close both connections; safe to repeat."""

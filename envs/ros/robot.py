@@ -207,6 +207,20 @@ class Gripper(_Strict):
     joints: tuple[str, ...] = ()
 
 
+class Question(_Strict):
+    """A service call that changes nothing.
+
+    Attributes:
+        name: ROS name.
+        type: ROS type of the service.
+        request: the request.
+    """
+
+    name: str
+    type: str
+    request: dict[str, Any]
+
+
 class EStop(_Strict):
     """What stops the arm, over a connection of its own.
 
@@ -215,12 +229,16 @@ class EStop(_Strict):
         name: ROS name.
         type: ROS type of the service or topic.
         request: the request or message that stops.
+        probe: how it is found out before arming, without pressing it, that somebody is there: a harmless service of the
+            node that stops the arm; ``rosapi``, which knows whether the service exists or the topic has subscribers; or
+            ``none``, where neither is possible.
     """
 
     interface: Literal["service", "topic"]
     name: str
     type: str
     request: dict[str, Any]
+    probe: Question | Literal["rosapi", "none"]
 
 
 class Homing(_Strict):

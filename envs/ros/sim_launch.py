@@ -8,12 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from ...errors import MissingDependency, WorldError
 from .bridge_server import INSTALL, BridgeServer, ros_environment
+from .client import BridgeClient
 
 
 class SimProcess:
@@ -91,7 +93,7 @@ class SimProcess:
 
 
 def run_simulated_arm(*, port: int, domain: int, camera_hz: float, libero: str | None = None) -> None:
-    """Run node and server until interrupted.
+    """Run node and server until interrupted; a server that ended, as when somebody tries that fault, is started again.
 
     Args:
         port: of the server, on loopback.
@@ -100,13 +102,14 @@ def run_simulated_arm(*, port: int, domain: int, camera_hz: float, libero: str |
         libero: a LIBERO task instead of the Panda alone.
 
     Raises:
-        WorldError: the port is taken, or the node or the server ended by itself.
+        WorldError: the port is taken, the node ended by itself, or the server cannot be started.
     """
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         raise WorldError(f"something listens on port {port} already, perhaps another sim-arm. Give another --port.")
     robot, policy = ("panda_sim", "wave") if libero is None else ("libero_sim", f"ros-expert:{libero}")
     node = SimProcess(domain=domain, camera_hz=camera_hz, libero=libero)
     with node as arm, BridgeServer(port=port, domain=domain) as server:
+        _wait_for_joint_states(arm, server)
         sys.stdout.write(
             f"A simulated Panda moves behind {server.url} (ROS_DOMAIN_ID {domain}). Press Ctrl-C to stop.\n"
             f"In another terminal: thinktwice deploy --robot {robot} --bridge {server.url} --agent reflex "
@@ -114,10 +117,24 @@ def run_simulated_arm(*, port: int, domain: int, camera_hz: float, libero: str |
         )
         sys.stdout.flush()
         while True:
-            try:
-                status = arm.process.wait(timeout=1)
-            except subprocess.TimeoutExpired:
-                if server.process.poll() is not None:
-                    raise WorldError(f"the bridge server ended with {server.process.returncode}.") from None
-                continue
-            raise WorldError(f"the simulated arm ended with status {status}.")
+            _check_alive(arm, seconds=1)
+            if server.process.poll() is not None:
+                sys.stdout.write(f"the bridge server ended ({server.process.returncode}); it is started again\n")
+                sys.stdout.flush()
+                server.stop()
+                server.start()
+
+
+def _wait_for_joint_states(arm: SimProcess, server: BridgeServer) -> None:
+    """A deployment waits some seconds for data, and a node may need longer to load on a slow machine."""
+    heard = threading.Event()
+    with BridgeClient(server.url) as client:
+        client.subscribe("/joint_states", "sensor_msgs/msg/JointState", lambda _: heard.set())
+        while not heard.is_set():
+            _check_alive(arm, seconds=0.1)
+
+
+def _check_alive(arm: SimProcess, *, seconds: float) -> None:
+    """Watch the node for some seconds, and raise `WorldError` if it ends."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        raise WorldError(f"the simulated arm ended with status {arm.process.wait(timeout=seconds)}.")

@@ -1,9 +1,8 @@
 """The simulated arm as a real ROS 2 node: ``python -m thinktwice.envs.ros.sim_node``.
 
-Topics and services are those of ``robots/panda_sim.yaml``.  Faults are made on demand by a ``std_msgs/String`` with
-JSON on ``/sim/fault``, such as ``{"joint_states": "silent"}``; see `Faults`.  With ``--journal`` it writes one JSON
-line per received command and per joint reading, so that a test can tell what reached the arm and how it moved without
-the bridge.
+Topics and services are those of ``robots/panda_sim.yaml``.  Faults are made on demand; see `sim_faults`.  With
+``--journal`` it writes one JSON line per received command and per joint reading, so that a test can tell what reached
+the arm and how it moved without the bridge.
 """
 
 from __future__ import annotations
@@ -19,36 +18,23 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from ...errors import MissingDependency, install_line
 from ..libero.install import import_mujoco
+from .sim_faults import FAULT_TOPIC, STATE_TOPIC, Faults
 from .sim_physics import FINGERS, JOINTS, SimulatedArm
 
 _STATE_HZ = 100
 _TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 _SIZE = 128
-
-
-@dataclasses.dataclass(kw_only=True)
-class Faults:
-    """What goes wrong, until it is set to ``"none"`` again.
-
-    Attributes:
-        joint_states: ``silent`` sends none; ``stuck`` repeats the last one; ``reordered`` sends every second one out of
-            order; ``nan`` puts NaN into a position; ``names`` leaves a joint out.
-        images: ``silent``; ``stuck``; ``broken`` sends bytes that are no image; ``huge`` sends 12 MB
-            instead of every tenth, and no other.
-        clock: seconds added to every stamp, for stale, future and jumping clocks.
-        motion: ``frozen`` ignores commands while states keep coming.
-    """
-
-    joint_states: Literal["none", "silent", "stuck", "reordered", "nan", "names"] = "none"
-    images: Literal["none", "silent", "stuck", "broken", "huge"] = "none"
-    clock: float = 0.0
-    motion: Literal["none", "frozen"] = "none"
+_HUGE_BYTES = 12_000_000
+_HUGE_SECONDS = 60.0
+"""Between two huge images.  A rosbridge server makes JSON of one byte by byte, and its only ROS thread does nothing
+else meanwhile: two a second starved its joint states, its services and the end of the fault for good."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +61,7 @@ class SimNode:
         self._rclpy = ros("rclpy")
         sensor, trajectory = ros("sensor_msgs.msg"), ros("trajectory_msgs.msg")
         standard, services = ros("std_msgs.msg"), ros("std_srvs.srv")
-        self._joint_state, self._image = sensor.JointState, sensor.CompressedImage
+        self._joint_state, self._image, self._string = sensor.JointState, sensor.CompressedImage, standard.String
         self._rclpy.init()
         self.arm, self.faults = SimulatedArm(), Faults()
         self._options = options
@@ -86,12 +72,13 @@ class SimNode:
         self._images = self._node.create_publisher(sensor.CompressedImage, "/camera/front/compressed", newest)
         self._node.create_subscription(trajectory.JointTrajectory, _TRAJECTORY, self._on_trajectory, 10)
         self._node.create_subscription(standard.Float64, "/gripper_controller/commands", self._on_gripper, 10)
-        self._node.create_subscription(standard.String, "/sim/fault", self._on_fault, 10)
+        self._node.create_subscription(standard.String, FAULT_TOPIC, self._on_fault, 10)
+        self._fault_state = self._node.create_publisher(standard.String, STATE_TOPIC, 10)
         self._node.create_service(services.SetBool, "/estop", self._on_estop)
         self._node.create_service(services.Trigger, "/reset", self._on_reset)
         self._last_state: Any = None
         self._last_image: Any = None
-        self._sent, self._filmed = 0, 0
+        self._sent, self._huge_due = 0, 0.0
 
     def run(self) -> None:
         """Simulate and answer until interrupted."""
@@ -130,8 +117,15 @@ class SimNode:
         self._write(command="gripper", verdict=self.arm.grip(float(message.data)))
 
     def _on_fault(self, message: Any) -> None:
-        self.faults = Faults(**json.loads(message.data))
-        self._write(fault=message.data)
+        problem = ""
+        try:
+            self.faults = Faults.model_validate_json(message.data)
+        except ValidationError as error:
+            problem = str(error)
+        else:
+            self._write(fault=message.data)
+        state = {"faults": self.faults.model_dump(), "problem": problem}
+        self._fault_state.publish(self._string(data=json.dumps(state)))
 
     def _on_estop(self, request: Any, response: Any) -> Any:
         self.arm.stop(stopped=bool(request.data))
@@ -181,29 +175,30 @@ class SimNode:
         data = mujoco.MjData(self.arm.model)
         due = time.monotonic()
         while self._rclpy.ok():
-            now, fault = self._now(), self.faults.images
-            message = self._image(format="jpeg")
-            self._stamp(message, now)
             data.qpos[:] = self.arm.snapshot().position
             mujoco.mj_forward(self.arm.model, data)
             renderer.update_scene(data, "front")
             encoded = io.BytesIO()
             Image.fromarray(renderer.render()).save(encoded, "JPEG", quality=90)
-            self._filmed += 1
-            content = encoded.getvalue()
-            if fault == "broken":
-                content = b"not an image"
-            elif fault == "huge":
-                content = bytes(12_000_000)
-            message.data = array.array("B", content)  # bytes would be checked one by one
-            if fault == "stuck" and self._last_image is not None:
-                message = self._last_image
-            self._last_image = message
-            skipped = fault == "silent" or (fault == "huge" and self._filmed % 10 != 0)
-            if not skipped:
-                self._images.publish(message)
+            self._publish_image(encoded.getvalue())
             due = max(due + 1 / self._options.camera_hz, time.monotonic() - 1 / self._options.camera_hz)
             time.sleep(max(0.0, due - time.monotonic()))
+
+    def _publish_image(self, content: bytes) -> None:
+        fault = self.faults.images
+        if fault == "silent" or (fault == "huge" and time.monotonic() < self._huge_due):
+            return
+        if fault == "broken":
+            content = b"not an image"
+        elif fault == "huge":
+            content, self._huge_due = bytes(_HUGE_BYTES), time.monotonic() + _HUGE_SECONDS
+        message = self._image(format="jpeg")
+        self._stamp(message, self._now())
+        message.data = array.array("B", content)  # bytes would be checked one by one
+        if fault == "stuck" and self._last_image is not None:
+            message = self._last_image
+        self._last_image = message
+        self._images.publish(message)
 
 
 def ros(name: str) -> Any:

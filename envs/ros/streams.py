@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from ...errors import WorldError
 from ..chunks import Array
 from .messages import JointReading, read_image, read_joint_state, read_stamp
 from .wire import MalformedMessage, Message
@@ -116,10 +117,17 @@ class Stream[T]:
         dropped = f"; the last one dropped was {self.last_drop}" if self.last_drop else ""
         return f"nothing good on {self.topic} for {age * 1e3:.0f} ms (limit {self.max_age * 1e3:.0f} ms){dropped}"
 
-    def wait(self, timeout: float) -> Sample[T] | None:
-        """The newest message, waiting for the first one at most ``timeout`` seconds."""
+    def require(self, timeout: float) -> Sample[T]:
+        """The newest message, waiting for the first one at most ``timeout`` seconds.
+
+        Raises:
+            WorldError: none came.
+        """
         with self._arrived:
             self._arrived.wait_for(lambda: self._newest is not None, timeout)
+            if self._newest is None:
+                why = f"; the last one dropped was {self.last_drop}" if self.last_drop else ""
+                raise WorldError(f"nothing usable arrived on {self.topic} within {timeout:g} s{why}.")
             return self._newest
 
     def _delay(self, stamp: float, now: float, wall: float) -> float:

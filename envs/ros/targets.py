@@ -12,7 +12,7 @@ from ..chunks import Array
 from ..conventions import Dim
 from .gate import Rejection
 from .kinematics import Kinematics
-from .robot import Robot
+from .robot import Gripper, Robot
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,6 +122,14 @@ def target_of(action: Array, robot: Robot, kinematics: Kinematics, reference: Ar
         applied=applied.astype(np.float32),
         delta=delta,
     )
+
+
+def gripper_entry(gripper: Gripper, number: float | None) -> float:
+    """The action entry that asks for a gripper's own number; the one that opens it when no number was sent yet."""
+    if number is None or gripper.closed == gripper.open:
+        return -1.0 if gripper.positive == "closes" else 1.0
+    closed = (number - gripper.open) / (gripper.closed - gripper.open)
+    return 2 * closed - 1 if gripper.positive == "closes" else 1 - 2 * closed
 
 
 def _gripper(robot: Robot, entry: float) -> float:

@@ -34,6 +34,29 @@ class Event:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Outage:
+    """A connection that is away and is being opened again.
+
+    Attributes:
+        reason: why it broke, or why the last try failed.
+        since: monotonic seconds when it broke, or when the first try began.
+        tries: to open it since then.
+        next_try: monotonic seconds; in the past while a try is being made.
+    """
+
+    reason: str
+    since: float
+    tries: int
+    next_try: float
+
+    def describe(self, now: float) -> str:
+        """In words, at monotonic time ``now``."""
+        wait = self.next_try - now
+        coming = f"the next in {wait:.1f} s" if wait > 0 else "trying now"
+        return f"away for {now - self.since:.1f} s ({self.reason}); {self.tries} tries, {coming}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ActionResult:
     """How an action goal ended.
 

@@ -27,6 +27,8 @@ from thinktwice.envs.ros import (
     load_robot,
     parse_robot,
 )
+from thinktwice.envs.ros.sim_faults import FAULTS, FaultControl
+from thinktwice.errors import WorldError
 
 # A pose over the table, in the middle of the workspace.
 HOME = np.array([0.0, 0.19635, 0.0, -2.61799, 0.0, 2.94159, 0.785398])
@@ -107,53 +109,72 @@ class Journal:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Peers:
-    """A simulated arm as a real ROS 2 node, and a real bridge server."""
+    """A simulated arm as a real ROS 2 node, a real bridge server, and somebody beside the arm."""
 
     sim: SimProcess
     server: BridgeServer
     journal: Journal
     domain: int
+    control: FaultControl
+    bystander: BridgeClient
 
-    def fault(self, **faults: Any) -> None:
+    def fault(self, name: str) -> None:
         """Make the arm's node misbehave, and wait until it says that it does."""
-        began = time.time()
-        with BridgeClient(self.server.url) as client:
-            client.advertise("/sim/fault", "std_msgs/msg/String")
-            while time.time() < began + 60:
-                # A publisher that was just announced may not have met its subscriber yet.
-                client.publish("/sim/fault", {"data": json.dumps(faults)})
+        self.control.set(FAULTS[name][0], timeout=60)
+
+    def release(self) -> None:
+        """Release the robot's own e-stop."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                # What is sent before the two sides have met is lost.
+                self.bystander.call_service("/estop", "std_srvs/srv/SetBool", {"data": False}, timeout=2)
+            except WorldError:
+                assert time.monotonic() < deadline, "the robot's e-stop was not released"
                 time.sleep(0.1)
-                if any("fault" in entry for entry in self.journal.entries(began)):
-                    return
-        raise AssertionError("the simulated arm never heard of the fault")
+            else:
+                return
+
+    def heal(self) -> None:
+        """Bring both back to how they were started."""
+        self.sim.process.send_signal(signal.SIGCONT)
+        if self.server.process.poll() is None:
+            self.server.process.send_signal(signal.SIGCONT)
+        else:
+            self.server.stop()
+            self.server.start()
+        self.fault("none")
+        self.release()
 
 
 _DOMAINS = itertools.count(1 + os.getpid() % 80)
 
 
 @pytest.fixture(scope="session")
-def shared_sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SimProcess, Journal, int]]:
+def shared_sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SimProcess, BridgeServer, Journal, int]]:
     pytest.importorskip("rclpy", reason="needs the extra: pip install -c constraints.txt -e '.[ros]'")
     folder, domain = tmp_path_factory.mktemp("sim_arm"), next(_DOMAINS)
     journal = folder / "journal.jsonl"
-    with SimProcess(domain=domain, camera_hz=10, journal=journal, log=folder / "node.log") as process:
-        yield process, Journal(journal), domain
+    with (
+        SimProcess(domain=domain, camera_hz=10, journal=journal, log=folder / "node.log") as sim,
+        BridgeServer(domain=domain) as server,
+    ):
+        yield sim, server, Journal(journal), domain
+
+
+@pytest.fixture(scope="module")
+def shared_peers(shared_sim: tuple[SimProcess, BridgeServer, Journal, int]) -> Iterator[Peers]:
+    # Of a module and no more: a client's thread draws random numbers, which Hypothesis takes for a test's own.
+    sim, server, journal, domain = shared_sim
+    with FaultControl(server.url) as control, BridgeClient(server.url) as bystander:
+        yield Peers(sim=sim, server=server, journal=journal, domain=domain, control=control, bystander=bystander)
 
 
 @pytest.fixture
-def peers(shared_sim: tuple[SimProcess, Journal, int]) -> Iterator[Peers]:
-    sim, journal, domain = shared_sim
-    with BridgeServer(domain=domain) as server:
-        yield Peers(sim=sim, server=server, journal=journal, domain=domain)
-        sim.process.send_signal(signal.SIGCONT)
-        if server.process.poll() is None:
-            server.process.send_signal(signal.SIGCONT)
-        else:
-            server.start()
-        healthy = Peers(sim=sim, server=server, journal=journal, domain=domain)
-        healthy.fault()
-        with BridgeClient(server.url) as client:
-            client.call_service("/estop", "std_srvs/srv/SetBool", {"data": False}, timeout=20)
+def peers(shared_peers: Peers) -> Iterator[Peers]:
+    """Both, in order: they are started once, and whatever a test did to them is undone after it."""
+    yield shared_peers
+    shared_peers.heal()
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
-"""A ROS 2 action server for the tests: rejects orders above 10, and takes two seconds for each order above 1."""
+"""A ROS 2 action server for the tests: rejects orders above 10, and ends one above 1 when a file is there (argv[1])."""
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 
 import rclpy
 from rclpy.action import ActionServer, GoalResponse
@@ -10,7 +12,8 @@ from test_msgs.action import Fibonacci
 
 
 def execute(handle) -> Fibonacci.Result:
-    time.sleep(2.0 * (handle.request.order - 1))
+    while handle.request.order > 1 and not Path(sys.argv[1]).exists():
+        time.sleep(0.02)
     handle.succeed()
     result = Fibonacci.Result()
     result.sequence = [0, 1, 1, 2][: handle.request.order]

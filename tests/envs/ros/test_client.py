@@ -120,6 +120,42 @@ def test_malformed_frames_are_counted_and_survived(bridge: FakeBridge, until, fr
         assert client.counters.connections == 1
 
 
+def test_a_handler_that_fails_ends_nothing(bridge: FakeBridge, until) -> None:
+    heard: list[dict] = []
+
+    def fragile(message: dict) -> None:
+        heard.append(message)
+        raise KeyError(message["data"])
+
+    with BridgeClient(bridge.url) as client:
+        client.subscribe("/x", "std_msgs/msg/String", fragile)
+        until(lambda: bridge.opened, "subscribed")
+        bridge.publish("/x", {"data": "first"})
+        bridge.publish("/x", {"data": "second"})
+        until(lambda: len(heard) == 2, "the second one")
+        until(lambda: client.counters.malformed == 2, "counted")
+        assert client.counters.connections == 1
+
+
+def test_a_connection_that_is_away_says_why_how_long_and_how_often_it_was_tried(until) -> None:
+    with FakeBridge() as bridge:
+        client = BridgeClient(bridge.url)
+        client.connect()
+        assert client.outage is None
+        bridge.drop()
+    try:
+        until(lambda: client.outage is not None and client.outage.tries >= 3, "three tries")
+        outage = client.outage
+        assert outage is not None
+        assert "refused" in outage.reason or "Connect call failed" in outage.reason
+        now = outage.since + 2.0
+        assert outage.describe(now).startswith("away for 2.0 s (")
+        assert f"{outage.tries} tries" in outage.describe(now)
+        assert outage.next_try - outage.since < 2 * outage.tries, "it goes on trying once a second"
+    finally:
+        client.close()
+
+
 def test_a_frame_beyond_the_limit_closes_the_connection(bridge: FakeBridge, until) -> None:
     with BridgeClient(bridge.url, max_message_bytes=10_000) as client:
         bridge.send_raw("x" * 20_000)
@@ -228,4 +264,4 @@ def test_certificates_are_verified(certificate, host: str, trusted: bool, accept
             client.close()
         else:
             with pytest.raises(WorldError, match="CERTIFICATE_VERIFY_FAILED"):
-                client.connect(timeout=3)
+                client.connect(timeout=1)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinktwice.envs.ros import Bounds, Motion, Rejection, at_rest, check_command
+from thinktwice.envs.ros import Bounds, Motion, Rejection, at_rest, check_command, load_robot
+from thinktwice.envs.ros.gate import tracking_problem
 
 PERIOD = 0.05
 BOUNDS = Bounds(
@@ -74,6 +75,37 @@ def test_a_wrong_shape_or_kind_is_rejected(target) -> None:
 )
 def test_the_first_check_that_fails_is_the_one_reported(target: list[float], expected: str) -> None:
     assert failed(check(target)) == expected
+
+
+def test_a_rejection_says_value_bound_and_what_to_change_where() -> None:
+    verdict = check([0.09, 0.0])
+    assert failed(verdict) == "acceleration"
+    assert verdict.reason == "a would have 36.000 rad/s², the bound is 30.0 rad/s²"
+    assert "smaller steps" in verdict.remedy
+    assert "joints.acceleration" in verdict.remedy
+    jerky = dataclasses.replace(BOUNDS, acceleration=np.array([1e6, 1e6]), jerk=np.array([700.0, 700.0]))
+    for target, last, bounds, key in [
+        ([1.1, 0.0], REST, BOUNDS, "joints.upper"),
+        ([0.3, 0.0], REST, BOUNDS, "joints.velocity"),
+        ([0.54, 0.0], at_rest(np.array([0.45, 0.0])), BOUNDS, "workspace"),
+        ([0.09, 0.0], REST, jerky, "joints.jerk"),
+        ([math.nan, 0.0], REST, BOUNDS, "action/asked"),
+    ]:
+        verdict = check(target, last, bounds)
+        assert failed(verdict)
+        assert key in verdict.remedy
+
+
+def test_an_arm_that_lags_is_told_with_what_to_do() -> None:
+    joints = load_robot("panda_sim").joints
+    there = at_rest(np.zeros(7))
+    assert tracking_problem(np.full(7, 0.3), there, joints) is None
+    for lag in (0.31, -0.31, math.nan):
+        problem = tracking_problem(np.array([0.0, lag, 0, 0, 0, 0, 0]), there, joints)
+        assert problem is not None
+        assert "panda_joint2" in problem
+        assert "(joints.tracking: 0.3 rad)" in problem
+        assert "raise joints.tracking" in problem
 
 
 def test_workspace_comes_before_acceleration() -> None:

@@ -64,13 +64,67 @@ def test_ros_1_names_and_times(bridge: FakeBridge, patient_panda: Robot) -> None
 
 def test_an_estop_topic_is_sent_but_cannot_confirm(bridge: FakeBridge, fake_arm, patient_panda: Robot, until) -> None:
     data = patient_panda.model_dump(mode="json")
-    data["estop"] = {"interface": "topic", "name": "/halt", "type": "std_msgs/Bool", "request": {"data": True}}
+    data["estop"] = {
+        "interface": "topic", "name": "/halt", "type": "std_msgs/Bool", "request": {"data": True}, "probe": "none"
+    }  # fmt: skip
     env = RosArmEnv(parse_robot(data), bridge.url)
     try:
         env.reset(seed=0)
         env.arm()
         assert env.emergency_stop() is False
         until(lambda: bridge.published("/halt") == [{"data": True}], "the stop")
+    finally:
+        env.close()
+
+
+def probed(robot: Robot, probe: object, **estop: object) -> Robot:
+    data = robot.model_dump(mode="json")
+    data["estop"] = {**data["estop"], "probe": probe, **estop}
+    return parse_robot(data)
+
+
+@pytest.mark.parametrize(
+    ("estop", "asked", "answer"),
+    [
+        ({}, "/rosapi/service_type", {"type": "std_srvs/srv/SetBool"}),
+        ({"interface": "topic", "type": "std_msgs/Bool"}, "/rosapi/subscribers", {"subscribers": ["/safety"]}),
+    ],
+)
+def test_rosapi_is_asked_whether_the_estop_exists(
+    bridge: FakeBridge, fake_arm: FakeArm, patient_panda: Robot, estop: dict, asked: str, answer: dict
+) -> None:
+    env = RosArmEnv(probed(patient_panda, "rosapi", **estop), bridge.url)
+    try:
+        env.reset(seed=0)
+        with pytest.raises(WorldError, match=r"cannot be armed: .*e-stop.*does not answer.*estop\.probe"):
+            env.arm()
+        questions: list[dict] = []
+        bridge.services[asked] = lambda question: questions.append(question) or dict.fromkeys(answer, "")
+        with pytest.raises(WorldError, match="rosapi knows nobody behind /estop"):
+            env.link.estop.probe(timeout=0.2)
+        assert "NOBODY ANSWERS" in env.link.estop.state
+        bridge.services[asked] = lambda _: answer
+        env.arm()
+        assert env.link.estop.state == "/estop exists"
+        assert "/estop" in questions[0].values()
+        assert not fake_arm.stopped
+    finally:
+        env.close()
+
+
+def test_an_estop_that_is_not_probed_still_needs_its_connection(
+    bridge: FakeBridge, fake_arm: FakeArm, patient_panda: Robot, until
+) -> None:
+    env = RosArmEnv(probed(patient_panda, "none"), bridge.url)
+    try:
+        env.reset(seed=0)
+        env.arm()
+        assert "nobody was asked" in env.link.estop.state
+        env.hold_now()
+        env.link.estop.close()
+        until(lambda: not env.link.estop.connected, "closed")
+        with pytest.raises(WorldError, match="its connection is away"):
+            env.arm()
     finally:
         env.close()
 

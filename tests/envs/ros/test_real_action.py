@@ -24,15 +24,18 @@ def meet(client: BridgeClient) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with contextlib.suppress(WorldError):
-            if client.send_goal(*FIBONACCI, {"order": 1}, timeout=5).accepted:
+            if client.send_goal(*FIBONACCI, {"order": 1}, timeout=1).accepted:
                 return
     raise AssertionError("the bridge never met the action server")
 
 
-def test_a_goal_is_taken_or_rejected_and_never_blocks_the_estop(peers) -> None:
+def test_a_goal_is_taken_or_rejected_and_never_blocks_the_estop(peers, tmp_path: Path) -> None:
+    finish = tmp_path / "finish"
     node = Path(__file__).with_name("fibonacci_node.py")
     environment = ros_environment(peers.domain)
-    with subprocess.Popen([sys.executable, str(node)], env=environment, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        [sys.executable, str(node), str(finish)], env=environment, stdout=subprocess.PIPE, text=True
+    ) as server:
         try:
             assert server.stdout is not None
             assert server.stdout.readline() == "ready\n"
@@ -49,6 +52,7 @@ def test_a_goal_is_taken_or_rejected_and_never_blocks_the_estop(peers) -> None:
                 long.start()
                 assert estop.press(timeout=20) is True
                 assert not results, "the e-stop did not wait for the action"
+                finish.touch()
                 long.join()
                 refused = client.send_goal(*FIBONACCI, {"order": 99}, timeout=60)
             estop.close()

@@ -61,6 +61,7 @@ def test_shipped_robot_loads_by_name_and_by_path() -> None:
         "command.horizon_periods",
         "command.watch",
         "estop",
+        "estop.probe",
         "ros",
         "frame",
         "cameras.front.max_age_ms",
