@@ -14,6 +14,8 @@ from thinktwice.errors import MissingDependency, RecordError, UsageError
 from thinktwice.rollouts import Run, RunConfig, open_run, run
 from thinktwice.rollouts.rerun_export import export_episode
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
