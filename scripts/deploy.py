@@ -112,10 +112,11 @@ def main(arguments: Sequence[str]) -> int:
             log.discard()
         raise
     finally:
+        last = line(env, recorder.status)
         env.close()
         log.close()
     status = recorder.status
-    sys.stdout.write(f"{line(env, status)}\nlog     {path}\nreplay  thinktwice replay {path}\n")
+    sys.stdout.write(f"{last}\nlog     {path}\nreplay  thinktwice replay {path}\n")
     if log.problem is not None:
         sys.stderr.write(f"thinktwice: the log is incomplete: {log.problem}\n")
     if interrupted:

@@ -19,7 +19,8 @@ from rich.console import Console
 from thinktwice.agents import Decision, ReflexAgent
 from thinktwice.agents.policies.wave import build_wave
 from thinktwice.envs.ros import FakeArm, FakeBridge, RosArmEnv, load_robot, parse_robot
-from thinktwice.errors import ConfigError, ConventionError, RecordError
+from thinktwice.envs.ros.sim_faults import FAULT_TOPIC, FAULTS, FaultControl
+from thinktwice.errors import ConfigError, ConventionError, RecordError, WorldError
 from thinktwice.rollouts.deploy import Recorder, deploy
 from thinktwice.rollouts.deploy_budget import BudgetedAgent
 from thinktwice.rollouts.deploy_keys import Keyboard
@@ -311,6 +312,15 @@ def test_an_operator_who_armed_too_early_has_to_arm_again(deployment) -> None:
     assert recorder.status.segments == 1
 
 
+def test_a_fault_of_another_name_or_without_an_arm_is_refused_with_what_to_do(capsys) -> None:
+    assert cli.run(["sim-fault", "froze"]) == 2
+    assert "Did you mean 'frozen'? Choose from: none, frozen, joints-silent" in capsys.readouterr().err
+    with FakeBridge() as bridge, FaultControl(bridge.url) as control:
+        with pytest.raises(WorldError, match=r"no simulated arm took the fault within 0\.3 s .*without --libero"):
+            control.set(FAULTS["frozen"][0], timeout=0.3)
+        assert bridge.published(FAULT_TOPIC)[0]["data"] == FAULTS["frozen"][0].model_dump_json()
+
+
 def test_the_screen_shows_what_an_operator_needs(deployment) -> None:
     _, env, recorder, _ = deployment
     run(env, ReflexAgent(build_wave("", env)), ScriptedOperator(recorder, arm=1, stop_after=1), recorder)
@@ -334,6 +344,9 @@ def test_the_screen_shows_what_an_operator_needs(deployment) -> None:
         assert word in shown
     assert "velocity: joint 3" in shown
     assert line(env, recorder.status).startswith("HELD (operator)")
+    for told in (" ".join(shown.split()), line(env, recorder.status)):
+        assert "1 connections, 0 malformed frames" in told
+        assert "/sim_panda/get_parameters answers" in told
 
 
 def test_wave_refuses_an_arm_whose_actions_are_no_position_deltas() -> None:
