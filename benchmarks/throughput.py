@@ -117,7 +117,7 @@ def _episodes(name: str) -> dict[str, Any]:
     )
     try:
         return RUNNERS[name](task)
-    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+    except (RuntimeError, OSError, subprocess.SubprocessError, LookupError, ValueError) as error:
         if name not in PEERS:
             raise
         sys.stderr.write(f"{name}: {error}\n")

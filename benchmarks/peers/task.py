@@ -42,12 +42,10 @@ class Timed:
     Attributes:
         wall: seconds from its start to its end.
         cpu: processor seconds of it and of its children.
-        log: what it printed.
     """
 
     wall: float
     cpu: float
-    log: str
 
 
 def played(task: Task, timed: Timed, **more: Any) -> dict[str, Any]:
@@ -79,10 +77,15 @@ def run_timed(command: Sequence[str], log: Path, env: Mapping[str, str]) -> Time
     before, began = children_cpu(), time.perf_counter()
     with log.open("w") as file:
         done = subprocess.run(command, check=False, stdout=file, stderr=subprocess.STDOUT, env=dict(env))
-    wall, text = time.perf_counter() - began, log.read_text(errors="replace")
+    wall = time.perf_counter() - began
     if done.returncode:
-        raise RuntimeError(f"{Path(command[0]).name} ended with {done.returncode}:\n{text[-2000:]}")
-    return Timed(wall=wall, cpu=children_cpu() - before, log=text)
+        raise RuntimeError(f"{Path(command[0]).name} ended with {done.returncode}:\n{ending(log)}")
+    return Timed(wall=wall, cpu=children_cpu() - before)
+
+
+def ending(log: Path) -> str:
+    """The last lines of what a process printed."""
+    return log.read_text(errors="replace")[-2000:]
 
 
 def children_cpu() -> float:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .task import SUITE, TASK, Task, Timed, children_cpu, environment, played
+from .task import SUITE, TASK, Task, Timed, children_cpu, ending, environment, played
 
 VERSION = "0.8.0"
 _READY_SECONDS = 600
@@ -44,11 +44,13 @@ def play(task: Task) -> dict[str, Any]:
         failed = [log for shard, log in zip(shards, logs, strict=True) if shard.wait()]
     wall = time.perf_counter() - began
     if failed:
-        raise RuntimeError(f"vla-eval failed:\n{failed[0].read_text(errors='replace')[-2000:]}")
-    finished, errors, succeeded = _results(out, python, env)
-    if finished != task.episodes or errors:
-        raise RuntimeError(f"vla-eval played {finished} episodes, {errors} with errors, not {task.episodes}.")
-    return played(task, Timed(wall=wall, cpu=children_cpu() - before, log=""), succeeded=succeeded)
+        raise RuntimeError(f"vla-eval failed:\n{ending(failed[0])}")
+    timed = Timed(wall=wall, cpu=children_cpu() - before)
+    episodes = _episodes(out, python, env)
+    errors, steps = sum("failure_reason" in each for each in episodes), sum(each["steps"] for each in episodes)
+    if (len(episodes), errors, steps) != (task.episodes, 0, task.episodes * task.steps):
+        raise RuntimeError(f"vla-eval played {len(episodes)} episodes, {errors} with errors, {steps} steps in all.")
+    return played(task, timed, succeeded=sum(bool(each["metrics"]["success"]) for each in episodes))
 
 
 def _installed() -> str:
@@ -97,7 +99,7 @@ def _await(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
             if asked.getresponse().status == http.HTTPStatus.OK:
                 return
         time.sleep(0.2)
-    raise RuntimeError(f"vla-eval's server did not start:\n{log.read_text(errors='replace')[-2000:]}")
+    raise RuntimeError(f"vla-eval's server did not start:\n{ending(log)}")
 
 
 def _config(task: Task, out: Path, url: str) -> str:
@@ -123,13 +125,10 @@ def _config(task: Task, out: Path, url: str) -> str:
     return str(path)
 
 
-def _results(out: Path, python: str, env: dict[str, str]) -> tuple[int, int, int]:
-    """How many episodes were played, ended in an error, and succeeded, by its own export."""
+def _episodes(out: Path, python: str, env: dict[str, str]) -> list[dict[str, Any]]:
+    """What it says of every episode, by its own export."""
     (database,) = out.glob("recording-*.sqlite")
     export = [python, "-m", "vla_eval.cli.main", "export", str(database)]
     subprocess.run(export, check=True, capture_output=True, env=env)
     (aggregate,) = out.glob("*_aggregate.json")
-    found = json.loads(aggregate.read_text())
-    episodes = [episode for task in found["tasks"] for episode in task["episodes"]]
-    errors = sum(bool(episode.get("failure_reason") or episode.get("error")) for episode in episodes)
-    return len(episodes), errors, sum(bool(episode["metrics"]["success"]) for episode in episodes)
+    return [episode for task in json.loads(aggregate.read_text())["tasks"] for episode in task["episodes"]]
