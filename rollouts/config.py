@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_type_hints
 
@@ -19,7 +20,7 @@ from .batching.sharing import Batching, SharedPolicy, default_workers, share
 
 type Videos = Literal["none", "failures", "all"]
 
-OPERATIONAL = ("workers", "batching", "timeout", "build_timeout", "max_tries", "video", "report")
+OPERATIONAL = ("workers", "batching", "engine", "address", "timeout", "build_timeout", "max_tries", "video", "report")
 """Settings that change no record, so that a resumed run may change them."""
 
 
@@ -44,6 +45,10 @@ class RunOptions:
     holds it. auto: on where it computes on a GPU for several workers."""
     threads: int = 1
     """Threads of the numeric libraries per worker; recorded, because it changes a matrix product's last bits."""
+    engine: Literal["local", "ray"] = "local"
+    """Where the workers are: processes of this machine, or actors of a Ray cluster."""
+    address: str | None = None
+    """With --engine ray: HOST:PORT of the cluster's head, or auto; not given: a cluster is started on this machine."""
     timeout: float = 1800.0
     """Seconds that one attempt at an episode may take before it counts as hung."""
     build_timeout: float = 600.0
@@ -113,16 +118,7 @@ def make_plan(config: RunConfig) -> Plan:
         UsageError: a name, number or task that makes no sense.
         IdentityError: a task or init state that the world does not have.
     """
-    for name, least in (("episodes", 1), ("workers", 0), ("threads", 1), ("max_tries", 1)):
-        if getattr(config, name) < least:
-            raise ConfigError(f"{name} must be at least {least}, got {getattr(config, name)}.")
-    for name in ("timeout", "build_timeout"):
-        if not getattr(config, name) > 0:
-            raise ConfigError(f"{name} must be more than 0 seconds, got {getattr(config, name)}.")
-    if config.retry_errors and not config.resume:
-        raise ConfigError("retry_errors goes with resume: a new run has no errors yet.")
-    if config.seed < 0:
-        raise ConfigError(f"seed must not be negative, got {config.seed}.")
+    _check_run(config)
     options_class, open_world = world_entry(config.world).load()
     agent_class, _ = agent_entry(config.agent).load()
     config = dataclasses.replace(
@@ -141,10 +137,35 @@ def make_plan(config: RunConfig) -> Plan:
         raise ContractError(f"world {config.world} lists an episode twice, so its records could not be told apart.")
     config = dataclasses.replace(config, workers=config.workers or default_workers(len(episodes)))
     options, shared = share(
-        config.batching, config.agent, config.agent_options, workers=config.workers, gpus=machine.gpus()
+        config.batching, config.agent, config.agent_options, workers=config.workers, gpus=partial(_gpus, config)
     )
     config = dataclasses.replace(config, agent_options=options)
     return Plan(config=config, world=world, episodes=episodes, shared=shared)
+
+
+def _check_run(config: RunConfig) -> None:
+    for name, least in (("episodes", 1), ("workers", 0), ("threads", 1), ("max_tries", 1)):
+        if getattr(config, name) < least:
+            raise ConfigError(f"{name} must be at least {least}, got {getattr(config, name)}.")
+    for name in ("timeout", "build_timeout"):
+        if not getattr(config, name) > 0:
+            raise ConfigError(f"{name} must be more than 0 seconds, got {getattr(config, name)}.")
+    if config.engine == "ray" and not config.workers:
+        raise ConfigError("engine ray needs workers: how many; as many play at once as the cluster has CPUs for.")
+    if config.address is not None and config.engine != "ray":
+        raise ConfigError("address goes with engine ray.")
+    if config.retry_errors and not config.resume:
+        raise ConfigError("retry_errors goes with resume: a new run has no errors yet.")
+    if config.seed < 0:
+        raise ConfigError(f"seed must not be negative, got {config.seed}.")
+
+
+def _gpus(config: RunConfig) -> tuple[str, ...]:
+    if config.engine == "ray":
+        from .engines.cluster import gpus
+
+        return gpus(config.address)
+    return machine.gpus()
 
 
 def with_trained_settings(config: RunConfig, world: World) -> RunConfig:

@@ -15,6 +15,7 @@ from .schedule import Ended
 
 ENGINES: Mapping[str, tuple[str, str]] = {
     "local": (".pool", "play_all"),
+    "ray": (".engines.ray_pool", "play_all"),
 }
 """Name, then module and function of an `Engine`."""
 
@@ -34,6 +35,7 @@ class PoolOptions:
         build_timeout: seconds that building the world and the agent may take.
         max_tries: how often an episode, or a build, is tried when the process dies or hangs.
         shared: the policy that is held outside the workers; None when each holds its own.
+        address: of the cluster, for an engine that has one.
     """
 
     world: World
@@ -46,6 +48,7 @@ class PoolOptions:
     build_timeout: float
     max_tries: int
     shared: SharedPolicy | None = None
+    address: str | None = None
 
 
 class Engine(Protocol):

@@ -60,10 +60,11 @@ class ShownProgress(Progress):
         tasks = len({episode.task for episode in plan.episodes})
         already = f", {self._first} already recorded" if self._first else ""
         self.say(f"{config.world}: {self._total} episodes of {tasks} tasks{already}, agent {config.agent}")
-        self.say(
-            f"{config.workers} workers with {config.threads} numeric and {render_threads(config.workers)} rendering "
-            f"threads each; records in {config.out}"
-        )
+        threads = f"{config.threads} numeric"
+        if config.engine == "local":
+            threads += f" and {render_threads(config.workers)} rendering"
+        where = " of a Ray cluster" if config.engine == "ray" else ""
+        self.say(f"{config.workers} workers{where} with {threads} threads each; records in {config.out}")
         if plan.shared is not None:
             self.say(plan.shared.line())
         self.say("starting; building worlds and agents can take a minute or more")

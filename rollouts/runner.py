@@ -13,6 +13,7 @@ from typing import Any
 from .. import __version__
 from ..envs import EpisodeId
 from ..errors import ThinkTwiceError
+from .batching.sharing import default_workers
 from .config import OPERATIONAL, Plan, RunConfig, make_plan, plain
 from .engine import PoolOptions, load_engine
 from .messages import Ready
@@ -91,8 +92,9 @@ def _play(
         build_timeout=config.build_timeout,
         max_tries=config.max_tries,
         shared=plan.shared,
+        address=config.address,
     )
-    with closing(load_engine("local")(missing, options)) as events:
+    with closing(load_engine(config.engine)(missing, options)) as events:
         for event in events:
             if isinstance(event, Ended):
                 writer.add(event.attempt, event.record)
@@ -114,8 +116,10 @@ def _film(config: RunConfig, progress: Progress) -> None:
     from .video import make_videos
 
     progress.say(f"filming ({config.video}) by replaying what was recorded")
+    # Filming happens on this machine, wherever the episodes were played.
+    workers = config.workers if config.engine == "local" else default_workers(config.workers)
     for problem in make_videos(
-        config.out, config.video, workers=config.workers, progress=lambda key: progress.say(f"filmed {key}")
+        config.out, config.video, workers=workers, progress=lambda key: progress.say(f"filmed {key}")
     ):
         progress.say(problem)
 

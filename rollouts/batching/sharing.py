@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
@@ -38,17 +39,15 @@ class SharedPolicy:
 
     def line(self) -> str:
         """For people: what is held where."""
-        name = self.policy.partition(":")[0]
-        option = SHAREABLE[name]
+        option = SHAREABLE[self.policy.partition(":")[0]]
         together = dict(parse_qsl(self.policy.partition("?")[2])).get(option, "1") if option else "1"
-        holders = (
-            f"{len(self.devices)} process{'es' if len(self.devices) > 1 else ''} on {'GPU' if self.gpu else 'CPU'}"
-        )
-        return f"workers share {self.policy}: {holders}, up to {together} observations in a pass"
+        held = "one process" if len(self.devices) == 1 else f"{len(self.devices)} processes"
+        device = "GPU" if self.gpu else "CPU"
+        return f"the workers share {self.policy}: {held} on the {device}, observations in a pass: {together}"
 
 
 def share(
-    batching: Batching, agent: str, options: Any, *, workers: int, gpus: tuple[str, ...]
+    batching: Batching, agent: str, options: Any, *, workers: int, gpus: Callable[[], tuple[str, ...]]
 ) -> tuple[Any, SharedPolicy | None]:
     """Decide whether the workers share the agent's policy.
 
@@ -58,7 +57,7 @@ def share(
         agent: its name, for messages.
         options: an instance of its options.
         workers: how many there are.
-        gpus: that a policy may use.
+        gpus: names those that a policy may use; asked only where it matters.
 
     Returns:
         The agent's options, whose ``policy`` says how many observations share a pass where it can be said; and what is
@@ -79,13 +78,16 @@ def share(
         return options, None
     given = dict(parse_qsl(spec.partition("?")[2]))
     device = given.get("device", "")
-    on_gpu = device.startswith("cuda") or (not device and bool(gpus))
-    if batching == "auto" and not (on_gpu and workers > 1):
+    if batching == "auto" and workers == 1:
+        return options, None
+    found = () if device else gpus()
+    on_gpu = device.startswith("cuda") or bool(found)
+    if batching == "auto" and not on_gpu:
         return options, None
     option = SHAREABLE[name]
     if option is not None and option not in given:
         spec = _with(spec, option, ON_GPU if on_gpu else ON_CPU)
-    devices = gpus[:workers] if on_gpu and not device else (None,)
+    devices = found[:workers] or (None,)
     return dataclasses.replace(options, policy=spec), SharedPolicy(policy=spec, devices=devices, gpu=on_gpu)
 
 

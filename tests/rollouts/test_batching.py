@@ -224,7 +224,7 @@ def test_after_an_error_that_no_policy_raises_on_purpose_nobody_trusts_its_proce
 def test_when_the_policy_is_shared(
     batching: Any, policy: str, workers: int, gpus: tuple[str, ...], shared: str | None, devices: Any
 ) -> None:
-    options, held = share(batching, "reflex", ReflexOptions(policy=policy), workers=workers, gpus=gpus)
+    options, held = share(batching, "reflex", ReflexOptions(policy=policy), workers=workers, gpus=lambda: gpus)
     if shared is None:
         assert (options.policy, held) == (policy, None)
     else:

@@ -1,0 +1,1 @@
+"""Engines beside the processes of `thinktwice.rollouts.pool`."""
