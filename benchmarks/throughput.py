@@ -147,7 +147,7 @@ def _print(steps: dict[str, Any], runners: dict[str, Any], ratios: dict[str, flo
         "fast": "ours, two cameras, fast",
     }
     lines = ["control steps/s", *(f"  {labels[name]:<30}{value:>9.1f}" for name, value in steps.items()), ""]
-    columns = ("episodes_per_hour", "env_steps_per_second", "wall_seconds", "cpu_seconds")
+    columns = ("episodes_per_hour", "env_steps_per_second", "wall_seconds")
     lines.append(f"{'whole commands':<32}" + "".join(f"{name.replace('_', ' '):>22}" for name in columns))
     for name, row in runners.items():
         cells = (

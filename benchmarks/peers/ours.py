@@ -30,8 +30,8 @@ def play(task: Task, rendering: Literal["faithful", "fast"]) -> dict[str, Any]:
         *("--workers", str(task.processes)),
         *("--out", str(out)),
     ]
-    timed = run_timed(command, task.folder / f"ours-{rendering}.log", environment())
+    seconds = run_timed(command, task.folder / f"ours-{rendering}.log", environment())
     overall = json.loads((out / "summary.json").read_text())["overall"]
     if overall["judged"] != task.episodes or overall["steps"] != task.episodes * task.steps:
         raise RuntimeError(f"thinktwice judged {overall['judged']} episodes of {overall['steps']} steps.")
-    return played(task, timed, succeeded=overall["successes"])
+    return played(task, seconds, succeeded=overall["successes"])

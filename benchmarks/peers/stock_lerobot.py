@@ -32,11 +32,11 @@ def play(task: Task) -> dict[str, Any]:
         f"--output_dir={out}",
     ]
     config = _stored_states(task.folder / "lerobot-libero")
-    timed = run_timed(command, task.folder / "lerobot.log", environment(LIBERO_CONFIG_PATH=str(config)))
+    seconds = run_timed(command, task.folder / "lerobot.log", environment(LIBERO_CONFIG_PATH=str(config)))
     overall = json.loads((out / "eval_info.json").read_text())["overall"]
     if overall["n_episodes"] != task.episodes:
         raise RuntimeError(f"lerobot-eval played {overall['n_episodes']} episodes, not {task.episodes}.")
-    return played(task, timed, succeeded=round(overall["pc_success"] * task.episodes / 100))
+    return played(task, seconds, succeeded=round(overall["pc_success"] * task.episodes / 100))
 
 
 def _stored_states(folder: Path) -> Path:

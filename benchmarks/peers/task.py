@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import resource
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -35,30 +34,21 @@ class Task:
     processes: int
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Timed:
-    """One command.
+def played(task: Task, seconds: float, **more: Any) -> dict[str, Any]:
+    """A runner's row.
 
-    Attributes:
-        wall: seconds from its start to its end.
-        cpu: processor seconds of it and of its children.
+    Args:
+        task: what was played.
+        seconds: from the command's start to its end.
+        more: what else is worth a column.
     """
-
-    wall: float
-    cpu: float
-
-
-def played(task: Task, timed: Timed, **more: Any) -> dict[str, Any]:
-    """A runner's row."""
     return {
         "episodes": task.episodes,
         "steps_per_episode": task.steps,
         "processes": task.processes,
-        "wall_seconds": round(timed.wall, 1),
-        "cpu_seconds": round(timed.cpu, 1),
-        "episodes_per_hour": round(3600 * task.episodes / timed.wall, 1),
-        "env_steps_per_second": round(task.episodes * task.steps / timed.wall, 2),
-        "cpu_seconds_per_episode": round(timed.cpu / task.episodes, 2),
+        "wall_seconds": round(seconds, 1),
+        "episodes_per_hour": round(3600 * task.episodes / seconds, 1),
+        "env_steps_per_second": round(task.episodes * task.steps / seconds, 2),
         **more,
     }
 
@@ -68,27 +58,24 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "MUJOCO_GL": "egl", "HF_HUB_OFFLINE": "1", **more}
 
 
-def run_timed(command: Sequence[str], log: Path, env: Mapping[str, str]) -> Timed:
+def run_timed(command: Sequence[str], log: Path, env: Mapping[str, str]) -> float:
     """Run a command to its end.
+
+    Returns:
+        Seconds.
 
     Raises:
         RuntimeError: it failed; with the end of what it printed.
     """
-    before, began = children_cpu(), time.perf_counter()
+    began = time.perf_counter()
     with log.open("w") as file:
         done = subprocess.run(command, check=False, stdout=file, stderr=subprocess.STDOUT, env=dict(env))
-    wall = time.perf_counter() - began
+    seconds = time.perf_counter() - began
     if done.returncode:
         raise RuntimeError(f"{Path(command[0]).name} ended with {done.returncode}:\n{ending(log)}")
-    return Timed(wall=wall, cpu=children_cpu() - before)
+    return seconds
 
 
 def ending(log: Path) -> str:
     """The last lines of what a process printed."""
     return log.read_text(errors="replace")[-2000:]
-
-
-def children_cpu() -> float:
-    """Processor seconds of the children that have ended so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .task import SUITE, TASK, Task, Timed, children_cpu, ending, environment, played
+from .task import SUITE, TASK, Task, ending, environment, played
 
 VERSION = "0.8.0"
 _READY_SECONDS = 600
@@ -31,7 +31,7 @@ def play(task: Task) -> dict[str, Any]:
     out = task.folder / "vla-eval"
     out.mkdir(exist_ok=True)
     env = environment(LIBERO_CONFIG_PATH=str(out / "libero"))
-    before, began = children_cpu(), time.perf_counter()
+    began = time.perf_counter()
     with _served(task, python, env) as url:
         config = _config(task, out, url)
         logs = [task.folder / f"vla-eval-{shard}.log" for shard in range(task.processes)]
@@ -42,15 +42,14 @@ def play(task: Task) -> dict[str, Any]:
             with log.open("wb") as file:
                 shards.append(subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=env))
         failed = [log for shard, log in zip(shards, logs, strict=True) if shard.wait()]
-    wall = time.perf_counter() - began
+    seconds = time.perf_counter() - began
     if failed:
         raise RuntimeError(f"vla-eval failed:\n{ending(failed[0])}")
-    timed = Timed(wall=wall, cpu=children_cpu() - before)
     episodes = _episodes(out, python, env)
     errors, steps = sum("failure_reason" in each for each in episodes), sum(each["steps"] for each in episodes)
     if (len(episodes), errors, steps) != (task.episodes, 0, task.episodes * task.steps):
         raise RuntimeError(f"vla-eval played {len(episodes)} episodes, {errors} with errors, {steps} steps in all.")
-    return played(task, timed, succeeded=sum(bool(each["metrics"]["success"]) for each in episodes))
+    return played(task, seconds, succeeded=sum(bool(each["metrics"]["success"]) for each in episodes))
 
 
 def _installed() -> str:
