@@ -22,8 +22,8 @@ from scipy import stats
 
 from thinktwice.envs.libero.suites import suite_tasks
 from thinktwice.rollouts import EpisodeRecord, RunConfig, open_run, run
-from thinktwice.rollouts.pool import Ended
 from thinktwice.rollouts.progress import Progress
+from thinktwice.rollouts.schedule import Ended
 
 from .machine import RESULTS, machine, resident_mib, write
 
@@ -105,6 +105,7 @@ def _config(out: Path, tasks: str, episodes: int, init_states: str = "stored") -
         world_options=world,
         tasks=tasks,
         episodes=episodes,
+        workers=1,
         agent_options={"policy": "random"},
         report=False,
     )

