@@ -6,8 +6,8 @@ many simulators as there are cores (``PROCESSES``): the same small untrained ACT
 same 20 stored states of libero_object's first task, 160 steps each, 128 pixels.  Every runner keeps its defaults,
 except that ``lerobot-eval`` gets its faster soft resets.
 
-What is finished is kept in ``benchmarks/results/throughput``; ``RESUME=1`` goes on from there.  ``OURS="--batching on"``
-gives our own command more options.  A run with the full 20 episodes is written to
+What is finished is kept in ``benchmarks/results/throughput``; ``RESUME=1`` goes on from there.
+``OURS="--batching on"`` adds options to our own command.  A run with the full 20 episodes is written to
 ``docs/evidence/throughput/summary.json``.
 """
 
