@@ -38,7 +38,7 @@ class AlfworldOptions:
     """The probability that a needed object of a generated game stands in a closed receptacle."""
     spares: int = Difficulty.spares
     """Further objects of the target's class in a generated game."""
-    engine: EngineName | Literal["thor"] = "compiled"
+    game_engine: EngineName | Literal["thor"] = "compiled"
     """stock: alfworld's own stack; compiled: the same replies, faster; thor: AI2-THOR, where it is installed."""
     max_steps: int = 50
     """Steps before an episode is cut off."""
@@ -80,7 +80,7 @@ class AlfworldWorld:
 
     def make(self) -> gym.Env[Any, Any]:
         """A new environment."""
-        if self.options.engine == "thor":
+        if self.options.game_engine == "thor":
             from .thor import AlfworldThorEnv
 
             if not isinstance(self.games, FolderGames):
@@ -90,7 +90,7 @@ class AlfworldWorld:
 
         return AlfworldEnv(
             games=self.games,
-            engine=self.options.engine,
+            engine=self.options.game_engine,
             max_steps=self.options.max_steps,
             images=self.options.images,
             size=self.options.size,
@@ -100,7 +100,7 @@ class AlfworldWorld:
         """The games, the engine, the step cap and the versions."""
         return {
             **self.games.describe(),
-            "engine": self.options.engine,
+            "engine": self.options.game_engine,
             "max_steps": self.options.max_steps,
             "images": self.options.size if self.options.images else None,
             "versions": {name: metadata.version(name) for name in ("alfworld", "textworld", "mujoco")},

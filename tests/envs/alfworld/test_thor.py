@@ -66,7 +66,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     module.AlfredThorEnv = FakeThor  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
     write_games(GeneratedGames(per_type=1), tmp_path, split="valid_seen")
-    return open_alfworld("alfworld", AlfworldOptions(games=tmp_path, engine="thor"))
+    return open_alfworld("alfworld", AlfworldOptions(games=tmp_path, game_engine="thor"))
 
 
 def test_the_same_game_and_instruction_for_the_same_episode(world: Any) -> None:
@@ -106,13 +106,13 @@ def test_another_game_than_asked_for_is_an_error(world: Any, monkeypatch: pytest
 
 def test_generated_games_have_no_scenes() -> None:
     with pytest.raises(UsageError, match="no scenes"):
-        open_alfworld("alfworld", AlfworldOptions(engine="thor")).make()
+        open_alfworld("alfworld", AlfworldOptions(game_engine="thor")).make()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ai2thor") is not None, reason="ai2thor is installed")
 def test_a_missing_ai2thor_is_named_with_its_install_command(tmp_path: Path) -> None:
     write_games(GeneratedGames(per_type=1), tmp_path, split="valid_seen")
-    world = open_alfworld("alfworld", AlfworldOptions(games=tmp_path, engine="thor"))
+    world = open_alfworld("alfworld", AlfworldOptions(games=tmp_path, game_engine="thor"))
     assert isinstance(world.games, FolderGames)
     with pytest.raises(MissingDependency, match=r"alfworld\[vis\]"):
         world.make()
