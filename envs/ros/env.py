@@ -115,6 +115,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         self._open()
         if self.hold is None:
             return
+        requests = self.latch.requests
         self.latch.check_arming()
         try:
             self.probe_estop()
@@ -127,7 +128,7 @@ class RosArmEnv(gym.Env[dict[str, Any], Array]):
         if problem is not None:
             raise WorldError(f"the arm cannot be armed: {problem[1]}.")
         self._forget()
-        self.latch.arm()
+        self.latch.arm(requests)
 
     def hold_now(self, reason: str = "an operator asked for it") -> None:
         """Hold the arm until it is armed again."""

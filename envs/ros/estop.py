@@ -104,13 +104,16 @@ class EmergencyStop:
         try:
             if stop.interface == "topic":
                 self._client.publish(stop.name, stop.request)
+                self._state = "pressed; a topic cannot confirm it"
                 return False
             answer = self._ask(stop.name, self._type, stop.request, time.monotonic() + timeout)
         except WorldError as error:
+            self._state = "pressed, NOT CONFIRMED"
             raise WorldError(
                 f"the e-stop of {self._name} is NOT confirmed ({error}) Use the hardware button."
             ) from error
         if answer.get("success") is False:
+            self._state = "pressed, REFUSED"
             raise WorldError(f"the e-stop of {self._name} was refused: {answer}. Use the hardware button.")
         self._state = "pressed, and confirmed by the robot"
         return True
@@ -128,7 +131,7 @@ class EmergencyStop:
         package = "rosapi" if self._ros == 1 else "rosapi_msgs/srv"
         # A bridge that has just started may not know everybody yet.
         while not self._ask(service, f"{package}/{kind}", {question: stop.name}, deadline).get(answer):
-            if time.monotonic() >= deadline:
+            if time.monotonic() + 2 * _ROSAPI_SECONDS >= deadline:  # too late for one more answer
                 raise WorldError(f"rosapi knows nobody behind {stop.name}.")
             time.sleep(_ROSAPI_SECONDS)
         return f"{stop.name} exists"

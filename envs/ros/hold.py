@@ -60,6 +60,7 @@ class HoldLatch:
         self._lock = threading.RLock()
         self._on_hold = on_hold
         self._refusal: str | None = None
+        self._requests = 0
         self._hold: Hold | None = Hold(kind="not armed", reason="nobody has armed it yet", at=time.time())
 
     @property
@@ -67,12 +68,18 @@ class HoldLatch:
         """Why the arm is held, or None while it is armed."""
         return self._hold
 
+    @property
+    def requests(self) -> int:
+        """How often a hold was asked for, also while there was one already."""
+        return self._requests
+
     def hold(self, kind: HoldKind, reason: str) -> bool:
         """Hold the arm; returns whether it was armed before.  The first reason stays until somebody arms.
 
         An e-stop replaces any other reason, because what it means for the operator differs.
         """
         with self._lock:
+            self._requests += 1
             was_armed = self._hold is None
             if was_armed or (kind == "e-stop" and self._hold is not None and self._hold.kind != "e-stop"):
                 self._hold = Hold(kind=kind, reason=reason, at=time.time())
@@ -91,14 +98,19 @@ class HoldLatch:
         if self._refusal is not None:
             raise WorldError(f"the arm cannot be armed: {self._refusal}")
 
-    def arm(self) -> None:
+    def arm(self, requests: int) -> None:
         """Release the hold: an operator's act.
 
+        Args:
+            requests: the latch's `requests` when the operator asked.
+
         Raises:
-            WorldError: arming is refused.
+            WorldError: arming is refused, or a hold was asked for since.
         """
         with self._lock:
             self.check_arming()
+            if self._requests != requests:
+                raise WorldError("the arm cannot be armed: a hold was asked for meanwhile. Arm it again.")
             self._hold = None
 
     def check(self) -> None:

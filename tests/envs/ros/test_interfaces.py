@@ -72,6 +72,7 @@ def test_an_estop_topic_is_sent_but_cannot_confirm(bridge: FakeBridge, fake_arm,
         env.reset(seed=0)
         env.arm()
         assert env.emergency_stop() is False
+        assert env.link.estop.state == "pressed; a topic cannot confirm it"
         until(lambda: bridge.published("/halt") == [{"data": True}], "the stop")
     finally:
         env.close()
@@ -96,12 +97,12 @@ def test_rosapi_is_asked_whether_the_estop_exists(
     env = RosArmEnv(probed(patient_panda, "rosapi", **estop), bridge.url)
     try:
         env.reset(seed=0)
-        with pytest.raises(WorldError, match=r"cannot be armed: .*e-stop.*does not answer.*estop\.probe"):
-            env.arm()
+        with pytest.raises(WorldError, match=r"e-stop.*does not answer \(service /rosapi/.*estop\.probe"):
+            env.link.estop.probe(timeout=0.5)
         questions: list[dict] = []
         bridge.services[asked] = lambda question: questions.append(question) or dict.fromkeys(answer, "")
         with pytest.raises(WorldError, match="rosapi knows nobody behind /estop"):
-            env.link.estop.probe(timeout=0.2)
+            env.link.estop.probe(timeout=0.5)
         assert "NOBODY ANSWERS" in env.link.estop.state
         bridge.services[asked] = lambda _: answer
         env.arm()
@@ -127,6 +128,14 @@ def test_an_estop_that_is_not_probed_still_needs_its_connection(
             env.arm()
     finally:
         env.close()
+
+
+def test_a_hold_while_the_arm_is_being_armed_wins(arm_env: RosArmEnv, bridge: FakeBridge) -> None:
+    arm_env.reset(seed=0)
+    bridge.services["/sim_panda/get_parameters"] = lambda _: arm_env.hold_now() or {}
+    with pytest.raises(WorldError, match="a hold was asked for meanwhile"):
+        arm_env.arm()
+    assert arm_env.hold is not None
 
 
 HOMING = {"action": "/home", "positions": [0.0, 0.2, 0.0, -2.6, 0.0, 2.9, 0.8], "seconds": 3.0}

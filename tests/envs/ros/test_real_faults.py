@@ -101,21 +101,22 @@ def recovers(peers, env: RosArmEnv, since: float, until: Callable[..., None]) ->
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind"),
+    ("fault", "kinds"),
     [
-        ("joints-silent", "data"),
-        ("joints-stuck", "data"),
-        ("joints-nan", "data"),
-        ("joints-missing", "data"),
-        ("clock-behind", "data"),
-        ("clock-ahead", "data"),
-        ("frozen", "tracking"),
+        ("joints-silent", {"data"}),
+        ("joints-stuck", {"data"}),
+        ("joints-nan", {"data"}),
+        ("joints-missing", {"data"}),
+        ("clock-behind", {"data"}),
+        ("clock-ahead", {"data"}),
+        # After a tick that a starved machine missed, the command is compared with the arm that did not follow.
+        ("frozen", {"tracking", "violation"}),
     ],
 )
-def test_faults_of_the_robot_hold_the_arm_and_the_estop_still_works(peers, real_panda, until, fault, kind) -> None:
+def test_faults_of_the_robot_hold_the_arm_and_the_estop_still_works(peers, real_panda, until, fault, kinds) -> None:
     with driven(peers, real_panda) as env:
         peers.fault(fault)
-        assert held_still(peers, env, until) == kind
+        assert held_still(peers, env, until) in kinds
         assert env.emergency_stop() is True
         since = time.time()
         peers.fault("none")
