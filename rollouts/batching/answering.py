@@ -24,13 +24,13 @@ class Holder:
         sound: False once it raised what no policy raises on purpose: then nobody knows its state, and its process
             should be replaced.
         proposals: how many were asked for.
-        passes: in how many calls of the policy.
+        calls: in how many calls of the policy.
     """
 
     policy: Policy
     sound: bool = True
     proposals: int = 0
-    passes: int = 0
+    calls: int = 0
 
     def about(self) -> About:
         """What is told to workers."""
@@ -52,13 +52,13 @@ class Holder:
             except Exception as error:  # noqa: BLE001  asked one by one, each gets its own answer
                 sys.stderr.write(f"asking one by one, because together they gave {one_line(error)}\n")
             else:
-                self.proposals, self.passes = self.proposals + len(looks), self.passes + 1
+                self.proposals, self.calls = self.proposals + len(looks), self.calls + 1
                 answers = {place: Answer(value=proposal) for place, proposal in zip(proposing, together, strict=True)}
         return [answers[place] if place in answers else self._answer(call) for place, call in enumerate(calls)]
 
     def _answer(self, call: Call) -> Answer:
         if call.method == "propose":
-            self.proposals, self.passes = self.proposals + 1, self.passes + 1
+            self.proposals, self.calls = self.proposals + 1, self.calls + 1
         try:
             return Answer(value=getattr(self.policy, call.method)(**call.arguments))
         except Exception as error:  # noqa: BLE001  whatever a policy raises is the worker's to handle

@@ -54,7 +54,7 @@ def serve(connection: Connection) -> None:
         connection.send("built")
         _Desk(holder, server, held.timeout).work(connection)
     if isinstance(holder, Holder):
-        sys.stderr.write(f"{holder.proposals} proposals in {holder.passes} passes\n")
+        sys.stderr.write(f"{holder.proposals} proposals in {holder.calls} calls of the policy\n")
 
 
 class _Desk:

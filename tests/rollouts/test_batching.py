@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -123,8 +125,6 @@ def options_of(plan: Any, folder: Path, **settings: Any) -> PoolOptions:
 
 def threads_call(events: Iterator[Any], action: Callable[[], None], *, after: float) -> list[Any]:
     """Everything that happens while the action is done after some seconds."""
-    import threading
-
     timer = threading.Timer(after, action)
     timer.start()
     try:
@@ -170,6 +170,36 @@ def test_a_policy_process_that_never_comes_up_stops_the_run(config: Config, tmp_
     assert not policy_processes()
 
 
+@pytest.mark.long
+def test_killing_workers_and_the_policy_process_at_random_moments_loses_nothing(
+    config: Config, lines: Lines, tmp_path: Path
+) -> None:
+    settings = {"tasks": "all", "episodes": 15, **reflex("fake:0.55")}
+    run(config(tmp_path / "alone", **settings))
+    done, killed, draws = threading.Event(), [], random.Random(3)
+
+    def kill_some() -> None:
+        while len(killed) < 40 and not done.wait(draws.uniform(0.2, 0.9)):
+            children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+            if children:
+                killed.append(int(draws.choice(children)))
+                os.kill(killed[-1], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_some)
+    killer.start()
+    try:
+        slow = FakeOptions(slow="all", delay=1.0)
+        run(config(tmp_path / "run", workers=3, batching="on", max_tries=1000, world_options=slow, **settings))
+    finally:
+        done.set()
+        killer.join()
+    assert len(killed) == 40
+    assert lines(tmp_path / "run") == lines(tmp_path / "alone")
+    finished = Counter(attempt.key for attempt in open_run(tmp_path / "run").attempts if attempt.ending == "finished")
+    assert set(finished.values()) == {1}
+    assert len(finished) == 60
+
+
 class Together(FakePolicy):
     """Proposes for several at once, unless one of them is asked for no candidate."""
 
@@ -186,7 +216,7 @@ def test_questions_are_answered_together_and_a_wrong_one_harms_no_other() -> Non
     holder = Holder(policy=policy)
     calls = [Call(method="propose", arguments={"observation": observation, "n": n, "seed": n}) for n in (1, 2, 3)]
     answers = holder.answer(calls)
-    assert (policy.passes, holder.proposals, holder.passes) == (1, 3, 1)
+    assert (policy.passes, holder.proposals, holder.calls) == (1, 3, 1)
     assert [len(answer.value.chunks) for answer in answers] == [1, 2, 3]
     np.testing.assert_array_equal(answers[1].value.chunks, policy.propose(observation, 2, seed=2).chunks)
     wrong = Call(method="propose", arguments={"observation": observation, "n": 0, "seed": 0})
