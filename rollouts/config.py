@@ -151,9 +151,15 @@ def _check_run(config: RunConfig) -> None:
         if not getattr(config, name) > 0:
             raise ConfigError(f"{name} must be more than 0 seconds, got {getattr(config, name)}.")
     if config.engine == "ray" and not config.workers:
-        raise ConfigError("engine ray needs workers: how many; as many play at once as the cluster has CPUs for.")
+        raise ConfigError(
+            "--engine ray needs --workers N, at least 1: how many at most; as many play at once as the cluster has "
+            "CPUs for."
+        )
     if config.address is not None and config.engine != "ray":
-        raise ConfigError("address goes with engine ray.")
+        raise ConfigError(
+            f"--address {config.address} is of a Ray cluster, and --engine is {config.engine}. Add --engine ray, or "
+            "leave --address out."
+        )
     if config.retry_errors and not config.resume:
         raise ConfigError("retry_errors goes with resume: a new run has no errors yet.")
     if config.seed < 0:

@@ -28,6 +28,8 @@ from .session import Session
 _HEALTH = "/healthz"
 """openpi's path that answers OK to a plain GET, for those who watch over servers."""
 
+_LAST_PORT = 65_535
+
 _log = logging.getLogger("thinktwice.serving")
 _log.addHandler(logging.NullHandler())
 
@@ -42,7 +44,7 @@ class Listening:
         token: what clients must send as ``Authorization: Api-Key TOKEN``; None for no such check.
 
     Raises:
-        UsageError: the address is not the loopback one and there is no token.
+        UsageError: the address is not the loopback one and there is no token, or no port has that number.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +52,8 @@ class Listening:
     token: str | None = None
 
     def __post_init__(self) -> None:
+        if not 0 <= self.port <= _LAST_PORT:
+            raise UsageError(f"--port must be from 1 to {_LAST_PORT}, or 0 for a free one, got {self.port}.")
         if self.token is None and not _is_loopback(self.host):
             raise UsageError(
                 f"listening on {self.host or 'every address'!r} would let anybody on the network use this server. Give "

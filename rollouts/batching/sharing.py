@@ -70,10 +70,10 @@ def share(
     name = (spec or "").partition(":")[0]
     if batching == "off" or spec is None or name not in SHAREABLE:
         if batching == "on":
-            what = f"agent {agent} has no --policy" if spec is None else f"the policy {spec!r} cannot be"
+            no_policy = f"agent {agent} has no --policy that workers could share"
+            what = no_policy if spec is None else f"the policy {spec!r} cannot be shared by workers"
             raise ConfigError(
-                f"--batching on: {what} that workers could share. Policies that can be shared: {', '.join(SHAREABLE)}. "
-                "Leave --batching out."
+                f"--batching on: {what}. Policies that can be shared: {', '.join(SHAREABLE)}. Leave --batching out."
             )
         return options, None
     given = dict(parse_qsl(spec.partition("?")[2]))

@@ -264,7 +264,7 @@ def test_when_the_policy_is_shared(
 
 
 def test_sharing_what_cannot_be_shared_is_refused(config: Config, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"'hold' cannot be.*bundled, lerobot"):
+    with pytest.raises(ConfigError, match=r"'hold' cannot be shared by workers\. .*bundled, lerobot"):
         make_plan(config(tmp_path, batching="on", **reflex("hold")))
     with pytest.raises(ConfigError, match="no --policy"):
         make_plan(config(tmp_path, batching="on"))

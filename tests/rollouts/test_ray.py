@@ -125,7 +125,10 @@ def test_without_ray_the_command_that_installs_it_is_named(
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"engine": "ray", "workers": 0}, "needs workers"), ({"address": "auto", "workers": 1}, "goes with engine ray")],
+    [
+        ({"engine": "ray", "workers": 0}, "--engine ray needs --workers N"),
+        ({"address": "auto", "workers": 1}, "--address auto .* --engine is local. Add --engine ray"),
+    ],
 )
 def test_what_the_engine_is_not_told_is_asked_for(
     settings: dict[str, Any], message: str, config: Config, tmp_path: Path

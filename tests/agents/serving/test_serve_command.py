@@ -84,6 +84,10 @@ def test_a_run_at_a_server_gives_the_records_of_one_in_process(tmp_path: Path) -
         (["--world", "fake", "--policy", "fakke"], "Did you mean 'fake'"),
         (["--world", "fake"], "needs a policy"),
         (["--world", "fake", "--policy", "random", "--token-file", "/nowhere/token"], "cannot be read"),
+        (
+            ["--world", "fake", "--policy", "random", "--port", "65536"],
+            "from 1 to 65535, or 0 for a free one, got 65536",
+        ),
         (["--world", "libero_object", "--policy", "expert"], "expert is privileged"),
         (["--world", "fake", "--policy", "openpi:ws://127.0.0.1:1"], "no policy server answers"),
         (["--world", "fake", "--policy", "random", "--keys", "openpi-libero"], "cannot act in fake"),
