@@ -72,7 +72,7 @@ def run(config: RunConfig, *, progress: Progress | None = None) -> Summary:
             progress.end()
         summary = open_run(config.out).summary()
         write_summary(config.out, summary)
-        _film(config, progress)
+        _film(plan.config, progress)
         _report(config, progress)
         return summary
 

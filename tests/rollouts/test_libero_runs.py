@@ -19,6 +19,7 @@ def test_a_resumed_libero_run_ends_in_the_identical_table(lines: Callable[[Path]
         out=tmp_path / "whole",
         tasks="0",
         episodes=2,
+        workers=1,
         agent_options={"policy": "expert"},
         world_options={"cameras": []},
         report=False,

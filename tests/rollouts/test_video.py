@@ -72,6 +72,17 @@ def test_the_switch_chooses_by_outcome_and_never_films_errors_or_twice(
     assert to_film(run, "all") == []
 
 
+def test_a_run_that_chooses_its_own_number_of_workers_is_filmed_too(
+    tmp_path: Path, config: Callable[..., Any]
+) -> None:
+    from thinktwice.rollouts import run as play
+
+    folder = tmp_path / "run"
+    play(config(folder, tasks="0", episodes=1, workers=0, video="all"))
+    (record,) = open_run(folder).episodes
+    assert video_path(open_run(folder), record.key).exists()
+
+
 def test_filming_changes_no_record(run_copy: Path) -> None:
     before = {str(path): path.read_bytes() for path in run_copy.rglob("*") if path.is_file()}
     key = open_run(run_copy).episodes[0].key

@@ -38,6 +38,7 @@ def test_it_is_half_as_large_and_within_float16_of_the_same(checkpoint: Path, tm
     for name, value in before.items():
         assert after[name].dtype == value.dtype
         torch.testing.assert_close(after[name], value, rtol=1e-3, atol=1e-7)
+    assert load_flow(publish(checkpoint, out, steps=3), device="cpu").policy.config.denoising_steps == 3
     digest = hashlib.sha256((out / WEIGHTS).read_bytes()).hexdigest()
     assert f"sha256 `{digest}`, float16 of `" in (out / CARD).read_text()
 
@@ -53,3 +54,5 @@ def test_a_weight_beyond_float16_is_refused_and_what_was_there_is_kept(checkpoin
     assert (out / WEIGHTS).read_bytes() == kept
     with pytest.raises(UsageError, match="itself"):
         publish(out, out)
+    with pytest.raises(UsageError, match="at least 1, got 0"):
+        publish(checkpoint, out, steps=0)
