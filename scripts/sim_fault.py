@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -33,12 +34,15 @@ def main(arguments: Sequence[str]) -> int:
     """Raise the fault, wait, and clear it.
 
     Raises:
-        UsageError: there is no fault of that name.
+        UsageError: there is no fault of that name, or nobody can wait so long.
         WorldError: there is no simulated arm at that port.
     """
     args = tyro.cli(SimFaultArgs, prog="thinktwice sim-fault", args=list(arguments))
     if args.name not in FAULTS:
         raise UsageError(f"there is no fault {args.name!r}. {choices(args.name, FAULTS, limit=len(FAULTS))}")
+    for flag, seconds in (("--after", args.after), ("--for", args.duration)):
+        if seconds is not None and not 0 <= seconds < math.inf:
+            raise UsageError(f"{flag} must be seconds, 0 or more, got {seconds:g}.")
     faults, what = FAULTS[args.name]
     with FaultControl(f"ws://127.0.0.1:{args.port}") as control:
         time.sleep(args.after)

@@ -321,6 +321,14 @@ def test_a_fault_of_another_name_or_without_an_arm_is_refused_with_what_to_do(ca
         assert bridge.published(FAULT_TOPIC)[0]["data"] == FAULTS["frozen"][0].model_dump_json()
 
 
+@pytest.mark.parametrize(("flag", "seconds"), [("--after", "-1"), ("--for", "-3"), ("--for", "inf"), ("--for", "nan")])
+def test_a_fault_of_impossible_length_is_refused_before_it_is_raised(
+    flag: str, seconds: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["sim-fault", "frozen", flag, seconds, "--port", "9"]) == 2
+    assert f"{flag} must be seconds, 0 or more, got {seconds}." in capsys.readouterr().err
+
+
 def test_the_screen_shows_what_an_operator_needs(deployment) -> None:
     _, env, recorder, _ = deployment
     run(env, ReflexAgent(build_wave("", env)), ScriptedOperator(recorder, arm=1, stop_after=1), recorder)
