@@ -29,7 +29,7 @@ class Line:
         timeout: seconds for connecting, and for each answer unless the question says otherwise.
 
     Raises:
-        UsageError: the url is neither ws nor wss, or holds a password.
+        UsageError: the url is neither ws nor wss, has no possible port, or holds a password.
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 60.0) -> None:
@@ -40,6 +40,10 @@ class Line:
             raise UsageError(
                 "a policy server's address must hold no password: it goes into records. Use token_file=FILE."
             )
+        try:
+            _ = parts.port
+        except ValueError as error:
+            raise UsageError(f"the port of a policy server's address must be from 1 to 65535, got {url!r}.") from error
         self.url, self._token, self._timeout = url, token, timeout
         self._connection: Any = None
         self._opened = contextlib.ExitStack()

@@ -90,6 +90,8 @@ def test_a_run_at_a_server_gives_the_records_of_one_in_process(tmp_path: Path) -
         ),
         (["--world", "libero_object", "--policy", "expert"], "expert is privileged"),
         (["--world", "fake", "--policy", "openpi:ws://127.0.0.1:1"], "no policy server answers"),
+        (["--world", "fake", "--policy", "openpi:ws://127.0.0.1:65536"], "must be from 1 to 65535, got"),
+        (["--world", "fake", "--policy", "openpi:ws://127.0.0.1:PORT"], "must be from 1 to 65535, got"),
         (["--world", "fake", "--policy", "random", "--keys", "openpi-libero"], "cannot act in fake"),
     ],
 )
