@@ -13,7 +13,7 @@ setup:  ## install what running LIBERO needs into .venv (does nothing when nothi
 setup-dev:  ## the same with everything that the tests need
 	@scripts/bootstrap.sh dev
 
-rollout: setup  ## set up, then run real LIBERO tasks with the scripted expert and write a report
+rollout: setup  ## set up, then run real LIBERO tasks with the bundled policy and write a report
 	@scripts/first_rollout.sh $(OUT)
 
 test: setup-dev  ## set up, then lint, types and every test but the longest
