@@ -72,9 +72,7 @@ def test_the_switch_chooses_by_outcome_and_never_films_errors_or_twice(
     assert to_film(run, "all") == []
 
 
-def test_a_run_that_chooses_its_own_number_of_workers_is_filmed_too(
-    tmp_path: Path, config: Callable[..., Any]
-) -> None:
+def test_a_run_that_chooses_its_own_number_of_workers_is_filmed_too(tmp_path: Path, config: Callable[..., Any]) -> None:
     from thinktwice.rollouts import run as play
 
     folder = tmp_path / "run"
