@@ -21,6 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from ...errors import MissingDependency, UsageError, WorldError, install_line
 from .wire import ActionResult, Counters, Event, EventKind, Handler, Message, Outage, decode, encode
@@ -31,6 +32,17 @@ _OPEN_SECONDS = 5.0
 """How long one try may take: a stopped server accepts a socket and never answers."""
 _WRITE_LIMIT = 4096
 """Bytes that may wait in this process before the sender waits too, so that newer commands replace older ones."""
+
+
+def check_address(url: str) -> None:
+    """Raise `UsageError` unless a url can be a rosbridge server's address."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"ws", "wss"} or not parts.hostname:
+        raise UsageError(f"a bridge's address starts with ws:// or wss:// and a host, got {url!r}.")
+    try:
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError(f"the port of a bridge's address must be from 1 to 65535, got {url!r}.") from error
 
 
 class BridgeClient:
@@ -44,7 +56,7 @@ class BridgeClient:
         on_event: called in the client's thread.
 
     Raises:
-        UsageError: the url is neither ws nor wss.
+        UsageError: the url is neither ws nor wss, or names no host or no possible port.
         MissingDependency: websockets is not installed.
     """
 
@@ -57,8 +69,7 @@ class BridgeClient:
         ping_seconds: float = 2.0,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        if not url.startswith(("ws://", "wss://")):
-            raise UsageError(f"a bridge's address starts with ws:// or wss://, got {url!r}.")
+        check_address(url)
         if importlib.util.find_spec("websockets") is None:
             raise MissingDependency("websockets", purpose="a rosbridge connection", install=install_line("ros"))
         self.url = url

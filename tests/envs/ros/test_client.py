@@ -205,9 +205,18 @@ def test_no_server_is_told_with_what_to_do() -> None:
         client.connect(timeout=0.5)
 
 
-def test_an_address_of_another_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match="ws://"):
-        BridgeClient("http://127.0.0.1")
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1", "starts with ws://"),
+        ("ws://", "and a host"),
+        ("ws://127.0.0.1:99999", "from 1 to 65535, got"),
+        ("ws://127.0.0.1:bridge", "from 1 to 65535, got"),
+    ],
+)
+def test_an_address_that_no_server_can_have_is_refused(url: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        BridgeClient(url)
 
 
 @pytest.fixture
