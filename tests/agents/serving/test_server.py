@@ -105,7 +105,9 @@ def test_an_error_is_a_text_frame_with_the_traceback_and_the_end(
                 broken.recv(timeout=20)
             assert closed.value.rcvd.code == 1011
             assert exchange(sound, look())["actions"].shape == (4, 2)
-        errors = {session.number: session.error for session in server.ended}
+        # A session ends a moment after its client has left.
+        eventually(lambda: len(server.ended) == 2, "both ended")
+    errors = {session.number: session.error for session in server.ended}
     assert "images.front" in errors[1]
     assert errors[2] is None
 
