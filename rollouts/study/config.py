@@ -25,6 +25,7 @@ class Arm:
         agent: its name, as ``thinktwice rollout --agent`` takes it.
         options: of the agent.
         world_options: what differs from the study's own options of the world, such as ``{"images": false}``.
+        seeds: those of the study's seeds that this arm plays; all of them when not given.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -32,6 +33,7 @@ class Arm:
     agent: str
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     world_options: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    seeds: tuple[int, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +69,8 @@ class StudyConfig:
         """Check what needs no world.
 
         Raises:
-            ConfigError: there are no arms or seeds, a name makes no folder, or a pair names no arm.
+            ConfigError: there are no arms or seeds, a name makes no folder, an arm has other seeds than the study, or a
+                pair names no arm.
         """
         if not self.arms:
             raise ConfigError("a study needs at least one arm: arms: {reflex: {agent: reflex, options: {…}}}.")
@@ -76,6 +79,11 @@ class StudyConfig:
                 raise ConfigError(f"an arm's name is a folder's: letters, digits, '_', '.' and '-', not {name!r}.")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ConfigError(f"seeds must be one or more different numbers, got {list(self.seeds)}.")
+        for name, arm in self.arms.items():
+            if arm.seeds is not None and not (arm.seeds and set(arm.seeds) <= set(self.seeds)):
+                raise ConfigError(
+                    f"the arm {name!r} plays some of the study's seeds {list(self.seeds)}, not {list(arm.seeds)}."
+                )
         for name in {name for pair in self.pairs or () for name in pair}:
             if name not in self.arms:
                 raise ConfigError(f"pairs name an arm {name!r} that is not there. {choices(name, self.arms)}")
@@ -84,6 +92,11 @@ class StudyConfig:
         """The pairs to compare."""
         first, *others = self.arms
         return tuple((first, other) for other in others) if self.pairs is None else self.pairs
+
+    def seeds_of(self, arm: str) -> tuple[int, ...]:
+        """The seeds that an arm plays, in the study's order."""
+        own = self.arms[arm].seeds
+        return self.seeds if own is None else tuple(seed for seed in self.seeds if seed in own)
 
     def run_folder(self, arm: str, seed: int) -> Path:
         """Where the run of an arm and a seed lies."""
@@ -130,7 +143,7 @@ def check_study(config: StudyConfig) -> None:
         ConfigError: two seeds give the same episodes, which would be counted twice.
     """
     for arm in config.arms:
-        make_plan(config.run_config(arm, config.seeds[0]))
+        make_plan(config.run_config(arm, config.seeds_of(arm)[0]))
     first = next(iter(config.arms))
     seen: dict[EpisodeId, int] = {}
     for seed in config.seeds:

@@ -42,6 +42,8 @@ def play_study(config: StudyConfig, *, progress: Callable[[str], Progress]) -> N
     check_study(config)
     for seed in config.seeds:
         for arm in config.arms:
+            if seed not in config.seeds_of(arm):
+                continue
             run(config.run_config(arm, seed), progress=progress(f"arm {arm}, seed {seed}"))
 
 
@@ -78,11 +80,11 @@ def pool(name: str, runs: Sequence[Run]) -> ArmRuns:
     return ArmRuns(name=name, runs=tuple(runs), pooled=pooled)
 
 
-def unfinished(arms: Mapping[str, ArmRuns], seeds: Sequence[int]) -> dict[str, str]:
+def unfinished(config: StudyConfig, arms: Mapping[str, ArmRuns]) -> dict[str, str]:
     """Arms that lack episodes, and how many of them are there."""
     found: dict[str, str] = {}
     for name, arm in arms.items():
-        missing = len(seeds) - len(arm.runs)
+        missing = len(config.seeds_of(name)) - len(arm.runs)
         if missing or not arm.pooled.finished:
             played = f"{len(arm.pooled.episodes)} of {len(arm.pooled.planned)} episodes"
             found[name] = f"{played}, and {missing} seeds not begun" if missing else played
@@ -90,7 +92,7 @@ def unfinished(arms: Mapping[str, ArmRuns], seeds: Sequence[int]) -> dict[str, s
 
 
 def _runs(config: StudyConfig, arm: str) -> list[Run]:
-    folders: list[Path] = [config.run_folder(arm, seed) for seed in config.seeds]
+    folders: list[Path] = [config.run_folder(arm, seed) for seed in config.seeds_of(arm)]
     there = [folder for folder in folders if (folder / MANIFEST).exists()]
     if not there:
         raise RecordError(f"nothing was played of the arm {arm!r} yet: there is no {folders[0]}. Run the study first.")

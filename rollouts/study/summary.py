@@ -65,7 +65,7 @@ def summarise_study(config: StudyConfig, arms: Mapping[str, ArmRuns]) -> dict[st
         "command": shlex.join(["thinktwice", *sys.argv[1:]]),
         "thinktwice": __version__,
         "note": config.note,
-        "unfinished": unfinished(arms, config.seeds),
+        "unfinished": unfinished(config, arms),
         "study": {
             "world": config.world,
             "world_options": config.world_options,

@@ -162,6 +162,16 @@ def test_any_agent_is_an_arm(tmp_path: Path) -> None:
     assert call(["study", str(write(tmp_path / "study.yaml", **changes)), "--no-play"]) == 2, "cap was not accepted"
 
 
+def test_a_control_may_play_some_of_the_seeds(tmp_path: Path) -> None:
+    reflex, mean = STUDY["arms"].values()
+    file = write(tmp_path / "study.yaml", arms={"reflex": reflex, "mean": {**mean, "seeds": [1]}})
+    assert command.main([str(file)]) == 0
+    summary = summary_of(tmp_path / "study")
+    assert {name: arm["episodes"] for name, arm in summary["arms"].items()} == {"reflex": 12, "mean": 6}
+    assert summary["paired"]["reflex vs mean"]["pairs"] == 6
+    assert summary["unfinished"] == {}
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
@@ -170,6 +180,7 @@ def test_any_agent_is_an_arm(tmp_path: Path) -> None:
         ({"arms": {"a": {"agent": "fake", "option": {}}}}, ConfigError, "arms of the study"),
         ({"arms": {"a": {"agent": "fakee"}}}, UsageError, "Did you mean 'fake'"),
         ({"arms": {"a": {"agent": "fake", "options": {"skil": 1.0}}}}, ConfigError, "Did you mean 'skill'"),
+        ({"arms": {"a": {"agent": "fake", "seeds": [2]}}}, ConfigError, r"seeds \[0, 1\], not \[2\]"),
         ({"seeds": []}, ConfigError, "one or more"),
         ({"seeds": [1, 1]}, ConfigError, "different"),
         ({"pairs": [["reflex", "meen"]]}, ConfigError, "Did you mean 'mean'"),
