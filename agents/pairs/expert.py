@@ -26,6 +26,8 @@ class ExpertOptions:
     """Who labels: 'expert' is the library's own for LIBERO, elsewhere a policy that acts by the present state alone."""
     ways: int = 4
     """Source expert: in how many ways the expert may do the task; the nearest or the one under way counts."""
+    ahead: int = 0
+    """Source expert: how many actions the expert is played ahead, which costs the most; the whole chunk when 0."""
 
 
 class ExpertSource:
@@ -37,17 +39,21 @@ class ExpertSource:
         options: how many ways.
 
     Raises:
-        ConfigError: fewer than one way.
+        ConfigError: fewer than one way, or less than nothing ahead.
     """
 
     def __init__(self, simulation: Simulation, expert: Policy | None, options: ExpertOptions) -> None:
         if options.ways < 1:
             raise ConfigError(f"ways must be at least 1, got {options.ways}.")
+        if options.ahead < 0:
+            raise ConfigError(f"ahead must be a number of actions, or 0 for the whole chunk, got {options.ahead}.")
         self._simulation, self._expert, self._options = simulation, expert, options
 
     def evidence(self, moment: Moment) -> Evidence:
-        """The expert's chunks, as long as the candidates."""
+        """The expert's chunks, as long as the candidates or as it is played ahead."""
         length = np.shape(moment.proposal.chunks)[1]
+        if self._options.ahead:
+            length = min(length, self._options.ahead)
         if self._expert is None:
             return Evidence(facts={WAYS: self._simulation.expert_modes(length, self._options.ways)})
         with self._simulation.taken_back():
@@ -75,8 +81,16 @@ def judge_by_expert(case: Case, options: LabelOptions) -> Array:
 
     Where several ways are right, see `LabelOptions.mode`: the way under way is the one nearest to the committed tail,
     and at an episode's first decision the one nearest to the candidates' medoid.
+
+    Raises:
+        ConfigError: the expert was not played so far ahead.
     """
-    horizon = options.label_horizon
+    horizon, ahead = options.label_horizon, case.facts[WAYS].shape[1]
+    if ahead < min(horizon, case.chunks.shape[1]):
+        raise ConfigError(
+            f"the expert was played {ahead} actions ahead, so that --label-horizon {horizon} cannot be compared: give "
+            f"--label-horizon {ahead} or less, or collect anew with --ahead {horizon}."
+        )
     ways, chunks = case.facts[WAYS][:, :horizon], case.chunks[:, :horizon]
     if options.mode == "committed":
         own = [index for index, role in enumerate(case.roles) if role == SAMPLE]

@@ -109,42 +109,9 @@ def store() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def tiny_flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint of the flow policy with small random weights, for LIBERO at 24 pixels; tests never write it."""
-    import torch
-    from lerobot.configs import FeatureType, PolicyFeature
-    from lerobot.policies.factory import make_pre_post_processors
-
-    from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
-    from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
-
-    folder = tmp_path_factory.mktemp("flow")
-    camera = PolicyFeature(FeatureType.VISUAL, (3, PIXELS, PIXELS))
-    config = FlowConfig(
-        device="cpu",
-        channels=8,
-        blocks=1,
-        keypoints=4,
-        head_width=32,
-        head_blocks=1,
-        conventions=CONVENTIONS.to_json(),
-        input_features={
-            "observation.images.agentview": camera,
-            "observation.images.wrist": camera,
-            "observation.state": PolicyFeature(FeatureType.STATE, (8,)),
-        },
-        output_features={"action": PolicyFeature(FeatureType.ACTION, (7,))},
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        policy = FlowPolicy(config)
-        for parameter in policy.parameters():
-            torch.nn.init.normal_(parameter, std=0.1)
-    ones = {"mean": torch.zeros(8), "std": torch.ones(8)}
-    data = {"observation.state": ones, "action": {name: value[:7] for name, value in ones.items()}}
-    for part in (policy, *make_pre_post_processors(config, dataset_stats=data)):
-        part.save_pretrained(folder)
-    return folder
+def tiny_flow(save_flow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of the flow policy for LIBERO at 24 pixels; tests never write it."""
+    return save_flow(tmp_path_factory.mktemp("flow"), CONVENTIONS, deviation=1.0, head_width=32, head_blocks=1)
 
 
 def invent(seed: int, *, task: str, length: int = 40, init_state: int | None = None) -> Demonstration:

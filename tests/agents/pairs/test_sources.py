@@ -96,6 +96,23 @@ class TestExpert:
         options = LabelOptions(label_horizon=2)
         assert judge_by_expert(case([late, straight(0.1)], {WAYS: straight(0.0)[None]}), options).argmax() == 0
 
+    def test_the_expert_may_be_played_a_few_actions_ahead(self) -> None:
+        env, observation = started()
+        policy = build_policy("fake", env)
+        moment = moment_of(env, observation)
+        whole, short = (
+            build_source(SourceOptions(source="expert", expert="fake:1", ahead=ahead), policy, env)
+            .evidence(moment)
+            .facts[WAYS]
+            for ahead in (0, 2)
+        )
+        np.testing.assert_array_equal(short, whole[:, :2])
+        chunks = [straight(0.0), straight(0.5)]
+        near = judge_by_expert(case(chunks, {WAYS: straight(0.6, 2)[None]}), LabelOptions(label_horizon=2))
+        np.testing.assert_allclose(near, [-0.6, -0.1], atol=1e-6)
+        with pytest.raises(ConfigError, match=r"2 actions ahead.*--label-horizon 2 or less"):
+            judge_by_expert(case(chunks, {WAYS: short}), LabelOptions(label_horizon=3))
+
     def test_the_mode_under_way_or_the_nearest_one(self) -> None:
         """Two right ways, at -1 and 1: a candidate near the other way is wrong only while one is under way."""
         ways = np.stack([straight(-1.0), straight(1.0)])
@@ -117,6 +134,8 @@ class TestExpert:
             build_source(SourceOptions(source="expert"), build_policy("fake", env), env)
         with pytest.raises(ConfigError, match="ways"):
             build_source(SourceOptions(source="expert", expert="fake:1", ways=0), build_policy("fake", env), env)
+        with pytest.raises(ConfigError, match="ahead"):
+            build_source(SourceOptions(source="expert", expert="fake:1", ahead=-1), build_policy("fake", env), env)
 
 
 class TestBranch:
