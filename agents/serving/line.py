@@ -8,6 +8,7 @@ import threading
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...addresses import check_websocket
 from ...errors import ContractError, MissingDependency, ModelError, UsageError, install_line
 from .access import authorization
 from .arrays import pack, unpack
@@ -33,17 +34,11 @@ class Line:
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("ws", "wss") or not parts.hostname:
-            raise UsageError(f"a policy server's address is ws://HOST:PORT or wss://HOST:PORT, got {url!r}.")
-        if parts.username is not None:
+        check_websocket(url, "a policy server")
+        if urlsplit(url).username is not None:
             raise UsageError(
                 "a policy server's address must hold no password: it goes into records. Use token_file=FILE."
             )
-        try:
-            _ = parts.port
-        except ValueError as error:
-            raise UsageError(f"the port of a policy server's address must be from 1 to 65535, got {url!r}.") from error
         self.url, self._token, self._timeout = url, token, timeout
         self._connection: Any = None
         self._opened = contextlib.ExitStack()

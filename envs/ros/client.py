@@ -21,9 +21,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, cast
-from urllib.parse import urlsplit
 
-from ...errors import MissingDependency, UsageError, WorldError, install_line
+from ...addresses import check_websocket
+from ...errors import MissingDependency, WorldError, install_line
 from .wire import ActionResult, Counters, Event, EventKind, Handler, Message, Outage, decode, encode
 
 _RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0)
@@ -32,17 +32,6 @@ _OPEN_SECONDS = 5.0
 """How long one try may take: a stopped server accepts a socket and never answers."""
 _WRITE_LIMIT = 4096
 """Bytes that may wait in this process before the sender waits too, so that newer commands replace older ones."""
-
-
-def check_address(url: str) -> None:
-    """Raise `UsageError` unless a url can be a rosbridge server's address."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"ws", "wss"} or not parts.hostname:
-        raise UsageError(f"a bridge's address starts with ws:// or wss:// and a host, got {url!r}.")
-    try:
-        _ = parts.port
-    except ValueError as error:
-        raise UsageError(f"the port of a bridge's address must be from 1 to 65535, got {url!r}.") from error
 
 
 class BridgeClient:
@@ -69,7 +58,7 @@ class BridgeClient:
         ping_seconds: float = 2.0,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        check_address(url)
+        check_websocket(url, "a bridge")
         if importlib.util.find_spec("websockets") is None:
             raise MissingDependency("websockets", purpose="a rosbridge connection", install=install_line("ros"))
         self.url = url

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ["envs", "perception", "critics", "agents", "rollouts", "scripts"]
-FOUNDATION = {"errors", "cost"}
+FOUNDATION = {"addresses", "cost", "errors"}
 
 
 def library_files() -> list[Path]:

@@ -208,8 +208,8 @@ def test_no_server_is_told_with_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("http://127.0.0.1", "starts with ws://"),
-        ("ws://", "and a host"),
+        ("http://127.0.0.1", "is ws://HOST:PORT or wss://HOST:PORT"),
+        ("ws://", "is ws://HOST:PORT or wss://HOST:PORT"),
         ("ws://127.0.0.1:99999", "from 1 to 65535, got"),
         ("ws://127.0.0.1:bridge", "from 1 to 65535, got"),
     ],

@@ -1,0 +1,1 @@
+../../thinktwice/addresses.py
