@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
-from lerobot.configs import FeatureType, PolicyFeature
-from lerobot.policies.factory import make_pre_post_processors
 
-from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
-from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
-from thinktwice.envs import Conventions
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.envs.libero.conventions import libero_conventions
 from thinktwice.rollouts import RunConfig, open_run, run
@@ -23,49 +16,17 @@ from thinktwice.rollouts.engine import PoolOptions
 from thinktwice.rollouts.pool import play_all
 from thinktwice.rollouts.schedule import Ended
 
+SMALL = {"chunk_size": 8, "n_action_steps": 4}
+
 type Lines = Callable[[Path], list[str]]
 
 
-def checkpoint(folder: Path, conventions: Conventions, **settings: Any) -> Path:
-    """A small one with random weights."""
-    state, action = (sum(dim.size for dim in dims) for dims in (conventions.state, conventions.action))
-    images = {
-        f"observation.images.{camera.name}": PolicyFeature(FeatureType.VISUAL, (3, camera.height, camera.width))
-        for camera in conventions.cameras
-    }
-    config = FlowConfig(
-        device="cpu",
-        channels=8,
-        blocks=1,
-        keypoints=4,
-        head_width=64,
-        head_blocks=2,
-        chunk_size=8,
-        n_action_steps=4,
-        conventions=conventions.to_json(),
-        input_features={**images, "observation.state": PolicyFeature(FeatureType.STATE, (state,))},
-        output_features={"action": PolicyFeature(FeatureType.ACTION, (action,))},
-        **settings,
-    )
-    torch.manual_seed(0)
-    policy = FlowPolicy(config)
-    for parameter in policy.parameters():
-        torch.nn.init.normal_(parameter, std=0.1)
-    statistics = {
-        "observation.state": {"mean": torch.zeros(state), "std": torch.ones(state)},
-        "action": {"mean": torch.zeros(action), "std": torch.full((action,), 0.3)},
-    }
-    for part in (policy, *make_pre_post_processors(config, dataset_stats=statistics)):
-        part.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
-def in_the_fake_world(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
+def in_the_fake_world(save_flow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     """A run of several episodes, and of passes with two observations."""
     words = ["go", "to", "goal", "0", "1", "2", "3"]
     folder = tmp_path_factory.mktemp("checkpoint")
-    checkpoint(folder, FakeEnv().conventions, vocabulary=words, rotation_start=None)
+    save_flow(folder, FakeEnv().conventions, **SMALL, vocabulary=words, rotation_start=None)
     # Deliberation asks for all that the policy offers: proposals, more candidates, and its velocity.
     agent = {"gate": "velocity", "threshold": 0.05, "candidates": 4, "execute": 4}
     return RunConfig(
@@ -115,10 +76,11 @@ def test_the_records_are_those_of_workers_that_hold_the_policy(
 
 @pytest.mark.sim
 @pytest.mark.long
-def test_libero_plays_the_same_over_a_shared_policy(lines: Lines, tmp_path: Path) -> None:
-    folder = checkpoint(
-        tmp_path / "checkpoint", libero_conventions(("agentview", "wrist"), height=24, width=24, rendering="fast")
-    )
+def test_libero_plays_the_same_over_a_shared_policy(
+    save_flow: Callable[..., Path], lines: Lines, tmp_path: Path
+) -> None:
+    conventions = libero_conventions(("agentview", "wrist"), height=24, width=24, rendering="fast")
+    folder = save_flow(tmp_path / "checkpoint", conventions, **SMALL)
     for name, settings in {"alone": {"workers": 1}, "shared": {"workers": 2, "batching": "on"}}.items():
         summary = run(
             RunConfig(

@@ -1,4 +1,4 @@
-"""Small proposals, and a flow checkpoint with random weights: it is good at nothing, but it is the real code path."""
+"""Small proposals, and flow checkpoints with random weights."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from lerobot.configs import FeatureType, PolicyFeature
-from lerobot.policies.factory import make_pre_post_processors
 
 from thinktwice.agents import Proposal
 from thinktwice.agents.attc import ChunkMetric, Deliberation
-from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
-from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
 from thinktwice.envs import MultiStep, Observation
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.envs.libero.conventions import libero_conventions
 
 PIXELS = 24
+CONVENTIONS = libero_conventions(("agentview", "wrist"), height=PIXELS, width=PIXELS, rendering="fast")
 
 
 def make_deliberation(
@@ -59,52 +55,21 @@ def observations(env: MultiStep) -> list[Observation]:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(save_flow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny flow checkpoint in LIBERO's conventions; tests read it and never write it."""
-    return save_checkpoint(tmp_path_factory.mktemp("attc-checkpoint"), seed=0)
+    return save_flow(tmp_path_factory.mktemp("attc-checkpoint"), CONVENTIONS)
 
 
 @pytest.fixture(scope="session")
-def other_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def other_checkpoint(save_flow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Another one of the same sizes."""
-    return save_checkpoint(tmp_path_factory.mktemp("attc-other"), seed=1)
-
-
-def save_checkpoint(folder: Path, *, seed: int) -> Path:
-    camera = PolicyFeature(FeatureType.VISUAL, (3, PIXELS, PIXELS))
-    conventions = libero_conventions(("agentview", "wrist"), height=PIXELS, width=PIXELS, rendering="fast")
-    config = FlowConfig(
-        device="cpu",
-        channels=8,
-        blocks=1,
-        keypoints=4,
-        head_width=64,
-        head_blocks=2,
-        conventions=conventions.to_json(),
-        input_features={
-            "observation.images.agentview": camera,
-            "observation.images.wrist": camera,
-            "observation.state": PolicyFeature(FeatureType.STATE, (8,)),
-        },
-        output_features={"action": PolicyFeature(FeatureType.ACTION, (7,))},
-    )
-    policy = FlowPolicy(config)
-    generator = torch.Generator().manual_seed(seed)
-    for parameter in policy.parameters():
-        torch.nn.init.normal_(parameter, std=0.1, generator=generator)
-    statistics = {
-        "observation.state": {"mean": torch.zeros(8), "std": torch.ones(8)},
-        "action": {"mean": torch.zeros(7), "std": torch.full((7,), 0.3)},
-    }
-    for part in (policy, *make_pre_post_processors(config, dataset_stats=statistics)):
-        part.save_pretrained(folder)
-    return folder
+    return save_flow(tmp_path_factory.mktemp("attc-other"), CONVENTIONS, seed=1)
 
 
 class LiberoLook:
     """What the builders read of a LIBERO environment before the first step, without a simulator."""
 
-    conventions = libero_conventions(("agentview", "wrist"), height=PIXELS, width=PIXELS, rendering="fast")
+    conventions = CONVENTIONS
 
     @property
     def unwrapped(self) -> LiberoLook:

@@ -6,20 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from lerobot.configs import FeatureType, PolicyFeature
 from lerobot.envs import make_env, make_env_pre_post_processors
 from lerobot.policies import make_policy, make_pre_post_processors
 from lerobot.scripts.lerobot_eval import eval_policy, rollout
 
 from thinktwice.agents.catalog import agent_entry
-from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
-from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
 from thinktwice.envs import MultiStep
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.envs.libero.conventions import libero_conventions
@@ -192,35 +190,10 @@ def test_a_seed_survives_being_made_float32(seed: int) -> None:
 
 
 @pytest.fixture
-def flow_checkpoint(tmp_path: Path) -> Path:
-    """A small flow-matching checkpoint with random weights that acts on fast pictures of 24 pixels."""
-    camera = PolicyFeature(FeatureType.VISUAL, (3, 24, 24))
-    config = FlowConfig(
-        device="cpu",
-        channels=8,
-        blocks=1,
-        keypoints=4,
-        head_width=32,
-        head_blocks=1,
-        n_action_steps=4,
-        conventions=libero_conventions(("agentview", "wrist"), height=24, width=24, rendering="fast").to_json(),
-        input_features={
-            "observation.images.agentview": camera,
-            "observation.images.wrist": camera,
-            "observation.state": PolicyFeature(FeatureType.STATE, (8,)),
-        },
-        output_features={"action": PolicyFeature(FeatureType.ACTION, (7,))},
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        policy = FlowPolicy(config)
-    statistics = {
-        "observation.state": {"mean": torch.zeros(8), "std": torch.ones(8)},
-        "action": {"mean": torch.zeros(7), "std": torch.full((7,), 0.5)},
-    }
-    for part in (policy, *make_pre_post_processors(config, dataset_stats=statistics)):
-        part.save_pretrained(tmp_path / "flow")
-    return tmp_path / "flow"
+def flow_checkpoint(save_flow: Callable[..., Path], tmp_path: Path) -> Path:
+    """One that acts on fast pictures of 24 pixels."""
+    conventions = libero_conventions(("agentview", "wrist"), height=24, width=24, rendering="fast")
+    return save_flow(tmp_path / "flow", conventions, deviation=0.5, head_width=32, head_blocks=1, n_action_steps=4)
 
 
 SPY = """

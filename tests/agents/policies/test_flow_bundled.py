@@ -4,21 +4,18 @@ import dataclasses
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from lerobot.configs import FeatureType, PolicyFeature
-from lerobot.policies.factory import make_pre_post_processors
 from safetensors.torch import load_file, save_file
 
 from thinktwice.agents.catalog import build_policy
 from thinktwice.agents.conformance import check_policy
 from thinktwice.agents.policies.bundled import BundledPolicy, build_bundled
-from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
-from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
 from thinktwice.agents.policy import Look
 from thinktwice.envs import check_compatible
 from thinktwice.envs.libero.conventions import libero_conventions
@@ -41,36 +38,9 @@ def observation(task: str = "pick up the milk and place it in the basket") -> di
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(save_flow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small checkpoint with random weights; tests read it and never write it."""
-    folder = tmp_path_factory.mktemp("checkpoint")
-    camera = PolicyFeature(FeatureType.VISUAL, (3, PIXELS, PIXELS))
-    config = FlowConfig(
-        device="cpu",
-        channels=8,
-        blocks=1,
-        keypoints=4,
-        head_width=64,
-        head_blocks=2,
-        conventions=CONVENTIONS.to_json(),
-        input_features={
-            "observation.images.agentview": camera,
-            "observation.images.wrist": camera,
-            "observation.state": PolicyFeature(FeatureType.STATE, (8,)),
-        },
-        output_features={"action": PolicyFeature(FeatureType.ACTION, (7,))},
-    )
-    torch.manual_seed(0)
-    policy = FlowPolicy(config)
-    for parameter in policy.parameters():
-        torch.nn.init.normal_(parameter, std=0.1)
-    statistics = {
-        "observation.state": {"mean": torch.zeros(8), "std": torch.ones(8)},
-        "action": {"mean": torch.full((7,), 0.5), "std": torch.full((7,), 2.0)},
-    }
-    for part in (policy, *make_pre_post_processors(config, dataset_stats=statistics)):
-        part.save_pretrained(folder)
-    return folder
+    return save_flow(tmp_path_factory.mktemp("checkpoint"), CONVENTIONS, mean=0.5, deviation=2.0)
 
 
 @pytest.fixture
