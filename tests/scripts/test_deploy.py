@@ -19,8 +19,7 @@ from rich.console import Console
 from thinktwice.agents import Decision, ReflexAgent
 from thinktwice.agents.policies.wave import build_wave
 from thinktwice.envs.ros import FakeArm, FakeBridge, RosArmEnv, load_robot, parse_robot
-from thinktwice.envs.ros.sim_faults import FAULT_TOPIC, FAULTS, FaultControl
-from thinktwice.errors import ConfigError, ConventionError, RecordError, WorldError
+from thinktwice.errors import ConfigError, ConventionError, RecordError
 from thinktwice.rollouts.deploy import Recorder, deploy
 from thinktwice.rollouts.deploy_budget import BudgetedAgent
 from thinktwice.rollouts.deploy_keys import Keyboard
@@ -310,23 +309,6 @@ def test_an_operator_who_armed_too_early_has_to_arm_again(deployment) -> None:
     run(env, ReflexAgent(build_wave("", env)), Impatient(), recorder)
     assert recorder.status.decisions <= 3
     assert recorder.status.segments == 1
-
-
-def test_a_fault_of_another_name_or_without_an_arm_is_refused_with_what_to_do(capsys) -> None:
-    assert cli.run(["sim-fault", "froze"]) == 2
-    assert "Did you mean 'frozen'? Choose from: none, frozen, joints-silent" in capsys.readouterr().err
-    with FakeBridge() as bridge, FaultControl(bridge.url) as control:
-        with pytest.raises(WorldError, match=r"no simulated arm took the fault within 0\.3 s .*without --libero"):
-            control.set(FAULTS["frozen"][0], timeout=0.3)
-        assert bridge.published(FAULT_TOPIC)[0]["data"] == FAULTS["frozen"][0].model_dump_json()
-
-
-@pytest.mark.parametrize(("flag", "seconds"), [("--after", "-1"), ("--for", "-3"), ("--for", "inf"), ("--for", "nan")])
-def test_a_fault_of_impossible_length_is_refused_before_it_is_raised(
-    flag: str, seconds: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["sim-fault", "frozen", flag, seconds, "--port", "9"]) == 2
-    assert f"{flag} must be seconds, 0 or more, got {seconds}." in capsys.readouterr().err
 
 
 def test_the_screen_shows_what_an_operator_needs(deployment) -> None:
