@@ -34,6 +34,9 @@ from .video import frame_rate
 
 _APPLICATION = "thinktwice"
 _JPEG_QUALITY = 85
+_LISTED = 10
+"""Episodes that an error names."""
+
 _CHOSEN, _OTHERS = (255, 120, 0), (120, 160, 255)
 
 
@@ -80,9 +83,9 @@ def _find(run: Run, episode: str) -> str:
     found = [record for record in run.episodes if record.key.startswith(episode)]
     exact = [record for record in found if record.key == episode] or found
     if len(exact) != 1:
-        keys = [record.key for record in run.episodes]
+        keys = [record.key for record in found or run.episodes]
         what = f"{len(found)} episodes begin with" if found else "there is no episode"
-        raise UsageError(f"{run.path}: {what} {episode!r}. {choices(episode, keys)}")
+        raise UsageError(f"{run.path}: {what} {episode!r}. {choices(episode, keys, limit=_LISTED)}")
     if exact[0].status == "error":
         raise UsageError(
             f"episode {exact[0].key} ended in an error: {exact[0].error}. It cannot be replayed to its end."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.errors import MissingDependency, RecordError, UsageError
-from thinktwice.rollouts import Run, RunConfig, open_run, run
+from thinktwice.rollouts import Run, RunConfig, open_run, rerun_export, run
 from thinktwice.rollouts.rerun_export import export_episode
 
 pytestmark = pytest.mark.slow
@@ -86,3 +87,16 @@ def test_without_rerun_the_error_names_the_extra(
     monkeypatch.setitem(sys.modules, "rerun", None)
     with pytest.raises(MissingDependency, match=r"\[rerun\]"):
         export_episode(recorded.path, recorded.episodes[0].key, tmp_path / "a.rrd")
+
+
+def test_of_many_episodes_that_are_meant_ten_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rerun")
+    keys = ["other/0", *(f"fake/{index:02d}" for index in range(25))]
+    run = SimpleNamespace(path=tmp_path, episodes=[SimpleNamespace(key=key, status="success") for key in keys])
+    monkeypatch.setattr(rerun_export, "open_run", lambda folder: run)
+    with pytest.raises(UsageError) as refused:
+        export_episode(tmp_path, "fake/", tmp_path / "a.rrd")
+    assert "25 episodes begin with 'fake/'" in str(refused.value)
+    assert "fake/09, … (25 in all)" in str(refused.value)
+    assert "fake/10" not in str(refused.value)
+    assert "other/0" not in str(refused.value)
