@@ -173,6 +173,13 @@ _TRAINED: Mapping[str, tuple[str, str]] = {
 }
 """Name, then module and function ``(argument) -> Trained`` of policies whose checkpoints say how they were trained."""
 
+_CHECKS: Mapping[str, tuple[str, str]] = {
+    "lerobot": (".policies.lerobot", "check_lerobot"),
+    "fake": (".fakes", "check_fake_policy"),
+}
+"""Name, then module and function ``(argument) -> None`` of policies that are checked before a worker starts; `trained`
+checks the others that have an argument."""
+
 _shared: ContextVar[dict[str, Policy] | None] = ContextVar("shared policies", default=None)
 
 
@@ -188,6 +195,20 @@ def trained(spec: str) -> Trained | None:
         return None
     module, function = _TRAINED[name]
     return cast("Trained", getattr(importlib.import_module(module, __package__), function)(argument))
+
+
+def check_policy(spec: str) -> None:
+    """Refuse a ``--policy`` value that no builder would take, as far as that needs no world, no network and no torch.
+
+    Raises:
+        UsageError: no policy has this name, or what stands after the colon makes no sense.
+        WeightsError: the checkpoint that it names is not there.
+    """
+    check_policy_name(spec)
+    name, _, argument = spec.partition(":")
+    if name in _CHECKS:
+        module, function = _CHECKS[name]
+        getattr(importlib.import_module(module, __package__), function)(argument)
 
 
 def check_policy_name(spec: str) -> None:

@@ -188,7 +188,15 @@ def build_fake_policy(argument: str, env: gym.Env[Any, Any]) -> FakePolicy:
     Raises:
         ConfigError: the argument is none of these, or the world is not the fake one.
     """
-    world = _fake_world(env)
+    return _fake_policy(argument, _fake_world(env).conventions)
+
+
+def check_fake_policy(argument: str) -> None:
+    """Raise `ConfigError` unless `build_fake_policy` understands the argument."""
+    _fake_policy(argument, None)
+
+
+def _fake_policy(argument: str, conventions: Conventions | None) -> FakePolicy:
     target, options = split_argument("fake", argument, ("kill", "raise", "hang", "once"))
     if target == "foreign":
         wheel = Dim(name="wheel", size=1, unit="rad", frame="joint", representation="absolute")
@@ -196,7 +204,7 @@ def build_fake_policy(argument: str, env: gym.Env[Any, Any]) -> FakePolicy:
     once = Path(options.pop("once")) if "once" in options else None
     try:
         faults = [PolicyFault(kind=cast("Any", kind), at=int(at), once=once) for kind, at in options.items()]
-        return FakePolicy(float(target or 0.5), world.conventions, *faults)
+        return FakePolicy(float(target or 0.5), conventions, *faults)
     except (ValueError, TypeError) as error:
         raise ConfigError(
             f"fake:{argument} is no fake policy. Use fake, fake:SKILL, fake:SKILL?kill=N or fake:foreign."

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..agents.catalog import DEFAULT_POLICIES, agent_entry, check_policy_name, trained
+from ..agents.catalog import DEFAULT_POLICIES, agent_entry, check_policy, trained
 from ..envs import EpisodeId, World, world_entry
 from ..errors import ConfigError, ContractError, UsageError, choices
 from . import machine
@@ -161,7 +161,10 @@ def _check_run(config: RunConfig) -> None:
             "leave --address out."
         )
     if config.retry_errors and not config.resume:
-        raise ConfigError("retry_errors goes with resume: a new run has no errors yet.")
+        raise ConfigError(
+            "--retry-errors (retry_errors) needs --resume (resume): a new run has no errors yet. Add it, or leave "
+            "--retry-errors out."
+        )
     if config.seed < 0:
         raise ConfigError(f"seed must not be negative, got {config.seed}.")
 
@@ -185,7 +188,7 @@ def with_trained_settings(config: RunConfig, world: World) -> RunConfig:
         world: opened with them.
 
     Raises:
-        UsageError: no policy has the name that is given.
+        UsageError: no policy has the name that is given, or what stands after the colon makes no sense.
         WeightsError: its checkpoint is missing or cannot be read.
     """
     if not hasattr(config.agent_options, "policy"):
@@ -193,7 +196,7 @@ def with_trained_settings(config: RunConfig, world: World) -> RunConfig:
     policy = config.agent_options.policy or DEFAULT_POLICIES.get(_identity(world))
     if policy is None:
         return config
-    check_policy_name(policy)
+    check_policy(policy)
     settings = trained(policy)
     agent_options = dataclasses.replace(config.agent_options, policy=policy)
     if settings and getattr(agent_options, "execute", 0) is None:

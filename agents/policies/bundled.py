@@ -265,16 +265,14 @@ def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # no
         WeightsError: the checkpoint is missing, damaged, of another kind, or normalises otherwise than it was trained.
         ConventionError: it does not say which conventions it was trained with.
     """
-    target, options = split_argument("bundled", argument, _OPTIONS)
-    folder = _folder(target)
-    checkpoint = load_flow(folder, device=options.get("device"))
-    name = f"bundled:{target}" if target else "bundled"
+    asked = _parse(argument)
+    checkpoint = load_flow(asked.folder, device=asked.device)
     return BundledPolicy(
-        name=name,
+        name=asked.name,
         checkpoint=checkpoint,
-        conventions=_conventions(checkpoint, name),
-        steps=_number(options, "steps", "of Euler steps"),
-        batch=_number(options, "batch", "of observations in a pass") or 1,
+        conventions=_conventions(checkpoint, asked.name),
+        steps=asked.steps,
+        batch=asked.batch,
     )
 
 
@@ -286,14 +284,36 @@ def read_trained(argument: str) -> Trained:
         WeightsError: the checkpoint is missing or its configuration cannot be read.
         ConventionError: it does not say which conventions it was trained with.
     """
-    target, _ = split_argument("bundled", argument, _OPTIONS)
-    path = _folder(target) / CONFIG
+    asked = _parse(argument)
+    path = asked.folder / CONFIG
     try:
         config = json.loads(path.read_text())
         conventions, execute = config.get("conventions"), config.get("n_action_steps")
     except (OSError, ValueError, AttributeError) as error:
         raise WeightsError(f"{path} cannot be read: {error}.") from error
-    return Trained(conventions=_declared(conventions, f"bundled:{target}" if target else "bundled"), execute=execute)
+    return Trained(conventions=_declared(conventions, asked.name), execute=execute)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What stands after ``bundled:``, checked as far as that needs no torch."""
+
+    name: str
+    folder: Path
+    device: str | None
+    steps: int | None
+    batch: int
+
+
+def _parse(argument: str) -> _Asked:
+    target, options = split_argument("bundled", argument, _OPTIONS)
+    return _Asked(
+        name=f"bundled:{target}" if target else "bundled",
+        folder=_folder(target),
+        device=options.get("device"),
+        steps=_number(options, "steps", "of Euler steps"),
+        batch=_number(options, "batch", "of observations in a pass") or 1,
+    )
 
 
 def _folder(target: str) -> Path:
@@ -330,7 +350,7 @@ def _number(options: dict[str, str], name: str, unit: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"{name} must be a whole number {unit}, at least 1, not {text!r}.")
+        raise ConfigError(f"bundled?{name}={text}: {name} must be a whole number {unit}, at least 1.")
     return int(text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from pathlib import Path
 from typing import Any, cast
 
 import gymnasium as gym
@@ -14,7 +15,7 @@ from ...cost import Cost, Stopwatch
 from ...envs import Array, Camera, Conventions, DeclaresConventions, Observation, to_lerobot
 from ...errors import ContractError, ConventionError, choices
 from ..policy import Proposal
-from .lerobot_checkpoint import Checkpoint, load_checkpoint, locate
+from .lerobot_checkpoint import Checkpoint, load_checkpoint, local_folder, locate, require_files
 from .lerobot_samplers import Sampler, make_sampler
 from .lerobot_spec import FILE, CameraSource, Declaration, parse_spec, read_declaration
 from .prefix_features import check_prefix, prefix_features
@@ -175,6 +176,20 @@ def build_lerobot(argument: str, env: gym.Env[Any, Any]) -> LeRobotPolicy:
         conventions=dataclasses.replace(declared, cameras=cameras),
         declaration=declaration,
     )
+
+
+def check_lerobot(argument: str) -> None:
+    """What can be known of ``PATH_OR_HUB_ID?options`` without a world, a network and torch.
+
+    Raises:
+        ConfigError: an option or the declaration beside the checkpoint is wrong.
+        WeightsError: there is no such folder, or it holds no checkpoint.
+    """
+    spec = parse_spec(argument)
+    folder = local_folder(spec.target)
+    if folder is not None:
+        require_files(folder)
+    read_declaration(folder or Path(spec.target), spec.options)
 
 
 def _map_images(

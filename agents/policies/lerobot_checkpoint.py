@@ -58,11 +58,11 @@ class Checkpoint:
     normalization: dict[str, str]
 
 
-def locate(target: str, revision: str | None) -> Path:
-    """The folder of a checkpoint: a local one, or a hub repository's files in the local cache.
+def local_folder(target: str) -> Path | None:
+    """The folder that a checkpoint's place names, or None where it is a hub id.
 
     Raises:
-        WeightsError: there is no such folder, and no such repository can be had.
+        WeightsError: it is neither.
     """
     path = Path(target).expanduser()
     if path.is_dir():
@@ -73,6 +73,18 @@ def locate(target: str, revision: str | None) -> Path:
         raise WeightsError(
             f"there is no folder {path} (looked from {Path.cwd()}), and {target!r} is no hub id ORG/NAME."
         )
+    return None
+
+
+def locate(target: str, revision: str | None) -> Path:
+    """The folder of a checkpoint: a local one, or a hub repository's files in the local cache.
+
+    Raises:
+        WeightsError: there is no such folder, and no such repository can be had.
+    """
+    folder = local_folder(target)
+    if folder is not None:
+        return folder
     import huggingface_hub
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError
@@ -105,7 +117,7 @@ def load_checkpoint(folder: Path, *, device: str | None = None) -> Checkpoint:
         MissingDependency: this kind of policy needs a package that is not installed.
         ConfigError: the device is not present.
     """
-    _require_files(folder)
+    require_files(folder)
     stored = _header(folder / WEIGHTS)
     import torch
     from lerobot.policies.factory import get_policy_class, make_pre_post_processors
@@ -148,7 +160,8 @@ def load_checkpoint(folder: Path, *, device: str | None = None) -> Checkpoint:
     )
 
 
-def _require_files(folder: Path) -> None:
+def require_files(folder: Path) -> None:
+    """Raise `WeightsError`, which says what is there instead, unless a folder holds a checkpoint's four files."""
     missing = [name for name in (CONFIG, WEIGHTS, PREPROCESSOR, POSTPROCESSOR) if not (folder / name).is_file()]
     if not missing:
         return

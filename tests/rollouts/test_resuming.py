@@ -221,7 +221,7 @@ def test_errors_are_played_again_when_that_is_asked_for(
 
 
 def test_a_new_run_has_no_errors_to_play_again(config: Config, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="goes with resume"):
+    with pytest.raises(ConfigError, match=r"^--retry-errors \(retry_errors\) needs --resume"):
         run(config(tmp_path / "run", retry_errors=True))
 
 

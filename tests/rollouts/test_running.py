@@ -200,6 +200,10 @@ def test_foreign_conventions_stop_the_run(config: Config, tmp_path: Path) -> Non
         run(config(tmp_path / "run", agent="reflex", agent_options={"policy": "fake:foreign"}))
 
 
+def acts(policy: str) -> dict[str, object]:
+    return {"agent": "reflex", "agent_options": {"policy": policy}}
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
@@ -218,6 +222,14 @@ def test_foreign_conventions_stop_the_run(config: Config, tmp_path: Path) -> Non
         ({"world_options": {"capp": 3}}, ConfigError, "Did you mean 'cap'"),
         ({"world_options": {"cap": "3"}}, ConfigError, "valid integer"),
         ({"agent_options": FakeOptions()}, ConfigError, "FakeAgentOptions"),
+        (acts("fake:two"), ConfigError, "fake:two is no fake policy. Use fake, fake:SKILL"),
+        (acts("fake:1.5"), ConfigError, "from 0 to 1, got 1.5"),
+        (acts("fake:1?kil=3"), ConfigError, "Did you mean 'kill'"),
+        (acts("bundled:/no/such"), WeightsError, "no policy checkpoint in /no/such"),
+        (acts("bundled:?steps=few"), ConfigError, "steps must be a whole number of Euler steps"),
+        (acts("lerobot:/no/such"), WeightsError, "no folder /no/such"),
+        (acts("lerobot:/"), WeightsError, "/ is no LeRobot checkpoint: it lacks config.json"),
+        (acts("lerobot:some/policy?features=many"), ConfigError, "features: Input should be a valid integer"),
     ],
 )
 def test_bad_input_is_refused_before_a_folder_is_made(
