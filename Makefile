@@ -22,8 +22,8 @@ test: setup-dev  ## set up, then lint, types and every test but the longest
 test-long: setup-dev  ## set up, then the tests that take many minutes each
 	@$(VENV)/pytest -m long
 
-test-unit: setup-dev  ## set up, then the quick tests, without a simulator (a minute or two)
-	@OMP_NUM_THREADS=1 $(VENV)/pytest -q -n auto --dist loadfile -m "not sim and not slow and not long"
+test-unit: setup-dev  ## set up, then the quick tests, without a simulator (about a minute)
+	@scripts/test_unit.sh
 
 check: setup-dev  ## set up, then lint, format and types
 	@scripts/check.sh

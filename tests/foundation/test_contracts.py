@@ -162,6 +162,7 @@ def test_a_broken_identity_is_refused(change: dict[str, object]) -> None:
         EpisodeId.from_json({**EPISODE.to_json(), **change})
 
 
+@pytest.mark.slow
 def test_derived_seeds_are_the_same_in_every_process() -> None:
     code = "from thinktwice.envs import derive_seed; print(derive_seed(0, 'libero_object/0', 3))"
     runs = {

@@ -51,6 +51,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_sharing_the_policy_changes_no_record(
     workers: int, alone: Path, config: Config, lines: Lines, tmp_path: Path
@@ -63,6 +64,7 @@ def test_sharing_the_policy_changes_no_record(
     assert {"act.sample", "act.queue"} <= stages
 
 
+@pytest.mark.slow
 def test_an_agent_that_deliberates_works_over_a_shared_policy(config: Config, lines: Lines, tmp_path: Path) -> None:
     for name, settings in {"alone": {}, "shared": {"workers": 2, "batching": "on"}}.items():
         run(config(tmp_path / name, agent="attc", agent_options=ATTC, tasks="0", **settings))
@@ -70,6 +72,7 @@ def test_an_agent_that_deliberates_works_over_a_shared_policy(config: Config, li
     assert any(record.deliberated for record in open_run(tmp_path / "shared").episodes)
 
 
+@pytest.mark.slow
 def test_a_policy_process_that_dies_while_it_is_asked_costs_its_episode_one_try(
     alone: Path, config: Config, lines: Lines, tmp_path: Path
 ) -> None:
@@ -85,6 +88,7 @@ def test_a_policy_process_that_dies_while_it_is_asked_costs_its_episode_one_try(
     assert "the policy process died (signal 9, SIGKILL)" in str(lost[0].error)
 
 
+@pytest.mark.slow
 def test_a_policy_that_always_dies_makes_every_episode_an_error_and_no_failure(config: Config, tmp_path: Path) -> None:
     dies = reflex("fake:0.55?kill=1")
     summary = run(config(tmp_path / "run", tasks="0", episodes=2, batching="on", max_tries=2, **dies))
@@ -97,6 +101,7 @@ def test_a_policy_that_always_dies_makes_every_episode_an_error_and_no_failure(c
     )
 
 
+@pytest.mark.slow
 def test_a_worker_that_simulates_does_not_notice_that_the_policy_process_was_killed(
     alone: Path, config: Config, lines: Lines, tmp_path: Path
 ) -> None:
@@ -142,6 +147,7 @@ def test_a_policy_process_that_hangs_ends_itself(alone: Path, config: Config, li
     assert "Timeout (0:00:02)" in (tmp_path / "run" / "logs" / "policy-0.log").read_text()
 
 
+@pytest.mark.slow
 def test_what_a_policy_raises_is_an_error_of_the_episode_that_asked(config: Config, tmp_path: Path) -> None:
     raises = reflex(f"fake:0.55?raise=1&once={tmp_path / 'raised'}")
     summary = run(config(tmp_path / "run", tasks="0", batching="on", **raises))
@@ -162,6 +168,7 @@ def test_a_policy_that_does_not_fit_stops_the_run(
     assert not policy_processes()
 
 
+@pytest.mark.slow
 def test_a_policy_process_that_never_comes_up_stops_the_run(config: Config, tmp_path: Path) -> None:
     """The fake world ends the process that makes it, and the policy's process makes it too."""
     ends = FakeOptions(build="exit")

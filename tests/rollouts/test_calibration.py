@@ -44,6 +44,7 @@ def from_runs(*runs: Run, **changes: Any) -> Any:
     return calibrate(runs, **(given | changes))
 
 
+@pytest.mark.slow
 def test_doubts_computed_again_are_those_that_were_recorded(observed: Run) -> None:
     recorded = [d.doubt for record in observed.episodes for d in observed.trace(record.key).decisions]
     clutch = from_runs(observed, scaled=False)
@@ -53,11 +54,13 @@ def test_doubts_computed_again_are_those_that_were_recorded(observed: Run) -> No
     assert clutch.rate == pytest.approx(0.2, abs=0.02)
 
 
+@pytest.mark.slow
 def test_entries_are_divided_by_their_spread(observed: Run) -> None:
     actions = np.concatenate([observed.trace(record.key).actions for record in observed.episodes])
     np.testing.assert_allclose(from_runs(observed).measure.metric.weights, 1 / actions.std(axis=0), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gate", ["dtw", "pairwise", "temporal"])
 def test_one_set_of_rollouts_serves_several_gates(gate: str, observed: Run) -> None:
     clutch = from_runs(observed, gate=gate, target=Target(kind="rate", value=0.25))
@@ -65,6 +68,7 @@ def test_one_set_of_rollouts_serves_several_gates(gate: str, observed: Run) -> N
     assert 0.15 < clutch.rate <= 0.25
 
 
+@pytest.mark.slow
 def test_the_clutch_deliberates_at_the_rate_it_was_made_for(observed: Run, tmp_path: Path) -> None:
     """In the same episodes, with a selector that changes nothing, the realised rate is the calibrated one."""
     clutch = from_runs(observed, target=Target(kind="rate", value=0.3))
@@ -144,6 +148,7 @@ def test_rollouts_that_do_not_fit_are_refused(observed: Run, reference: Path, tm
         from_runs()
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_clutch_for_the_same_policy_only(
     observed: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,6 +166,7 @@ def test_the_command_writes_a_clutch_for_the_same_policy_only(
         load_clutch(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target", [["--rate", "0.2", "--percentile", "80"], ["--conformal", "misses", "--rate", "0.2"]]
 )

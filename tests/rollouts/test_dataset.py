@@ -21,6 +21,7 @@ from thinktwice.rollouts.replay import replay
 from thinktwice.scripts import dataset as command
 
 pytestmark = [
+    pytest.mark.slow,
     # LeRobot's own dependencies: datasets 4 opens pickled caches, torch warns about arrays that numpy owns.
     pytest.mark.filterwarnings("ignore:.*not writable.*:UserWarning"),
 ]
@@ -43,7 +44,6 @@ def frames_of(run: Run, key: str) -> list[Any]:
     return list(replay(FakeEnv(FakeOptions()), run.trace(key)))
 
 
-@pytest.mark.slow
 def test_lerobot_loads_back_what_was_seen_and_done(converted: Path, reference: Path) -> None:
     run, dataset = open_run(reference), load(converted)
     assert dataset.num_episodes == len(run.episodes)
@@ -94,7 +94,6 @@ def test_a_torch_loader_makes_training_batches(converted: Path) -> None:
     assert len(batch["task"]) == 8
 
 
-@pytest.mark.slow
 def test_video_frames_show_the_same_scene(reference: Path, tmp_path: Path) -> None:
     run = open_run(reference)
     out = convert(reference, DatasetOptions(out=tmp_path / "videos", codec="h264"))
@@ -156,7 +155,6 @@ def test_rewards_and_success_are_compared_too(
         list(replay(FakeEnv(), open_run(folder).trace(key)))
 
 
-@pytest.mark.slow
 def test_a_stopped_conversion_continues_and_is_whole_only_at_the_end(reference: Path, tmp_path: Path) -> None:
     options = DatasetOptions(out=tmp_path / "data", only="all", video=False)
     seen: list[int] = []
@@ -221,7 +219,6 @@ def test_a_world_without_arrays_is_refused() -> None:
         dataset_features(_Talking(), video=False)
 
 
-@pytest.mark.slow
 def test_the_command_says_how_to_load(reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "data"
     assert command.main([str(reference), "--out", str(out), "--no-video"]) == 0

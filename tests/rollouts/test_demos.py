@@ -35,6 +35,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_labels_are_the_experts_and_executed_ones_are_disturbed(collected: Path) -> None:
     demonstrations = read_folder([collected / FRAMES])
     assert len(demonstrations) == 6
@@ -53,6 +54,7 @@ def test_labels_are_the_experts_and_executed_ones_are_disturbed(collected: Path)
     assert disturbed > 10
 
 
+@pytest.mark.slow
 def test_placements_are_fresh_and_frames_belong_to_their_states(collected: Path) -> None:
     demonstrations = read_folder([collected / FRAMES])
     assert all(demonstration.episode.init_state is None for demonstration in demonstrations)
@@ -65,6 +67,7 @@ def test_placements_are_fresh_and_frames_belong_to_their_states(collected: Path)
         assert np.abs(columns - expected).max() <= 1
 
 
+@pytest.mark.slow
 def test_provenance_counts_everything(tmp_path: Path) -> None:
     """A weak expert under a short cap fails at times: failures are counted and not kept."""
     out = tmp_path / "weak"
@@ -80,6 +83,7 @@ def test_provenance_counts_everything(tmp_path: Path) -> None:
     assert told["run"]["config"]["agent_options"]["expert"] == "fake:0.3"
 
 
+@pytest.mark.slow
 def test_a_stopped_collection_continues_to_the_same_frames(collected: Path, tmp_path: Path) -> None:
     out = tmp_path / "again"
 
@@ -131,6 +135,7 @@ if __name__ == "__main__":
     raise AssertionError(f"process {child} outlived its parent")
 
 
+@pytest.mark.slow
 def test_two_workers_keep_the_same_frames(collected: Path, tmp_path: Path) -> None:
     collect("fake", options(tmp_path / "two", workers=2), EXPERT)
     for path in (collected / FRAMES).iterdir():
@@ -163,6 +168,7 @@ def test_a_world_that_only_has_stored_states_is_refused(tmp_path: Path, monkeypa
     assert not (tmp_path / "stored" / RUN).exists()
 
 
+@pytest.mark.slow
 def test_lerobot_loads_the_data_set(collected: Path) -> None:
     from lerobot.datasets import LeRobotDataset
 

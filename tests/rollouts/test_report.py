@@ -236,6 +236,7 @@ def test_several_runs_stand_side_by_side(run_copy: Path, tmp_path: Path, config:
         write_side_by_side([run_copy], tmp_path / "runs.html")
 
 
+@pytest.mark.slow
 def test_the_command_writes_films_and_says_where(
     run_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def test_ten_kills_at_random_moments_change_nothing(reference: Path, lines: Line
     assert not list(out.glob("**/.partial-*"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_cleanly_and_says_how_to_continue(tmp_path: Path) -> None:
     out = tmp_path / "run"
     driver = drive(out, "--delay", "0.5")
@@ -208,6 +209,7 @@ def test_resuming_a_finished_run_only_shows_it(finished: Path, config: Config) -
     assert (finished / "attempts.jsonl").read_bytes() == attempts
 
 
+@pytest.mark.slow
 def test_errors_are_played_again_when_that_is_asked_for(
     reference: Path, config: Config, lines: Lines, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_the_order_changes_nothing(reference: Path, config: Config, lines: Lines
     assert sorted(record.to_line() for record in played) == lines(reference)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_its_episode_tried_again(
     reference: Path, config: Config, lines: Lines, tmp_path: Path
 ) -> None:
@@ -156,6 +157,7 @@ def test_success_once_and_success_at_the_end_are_apart(config: Config, tmp_path:
     assert any(record.success_once and not record.success_at_end for record in records)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
@@ -252,6 +254,7 @@ def test_other_seeds_give_other_episodes_of_the_same_init_states(config: Config,
     assert not {e.seed for e in first} & {e.seed for e in second}
 
 
+@pytest.mark.slow
 def test_a_hundred_short_episodes_keep_the_queue_full(config: Config, lines: Lines, tmp_path: Path) -> None:
     settings = {"tasks": "all", "episodes": 25, "workers": 3, "world_options": {"cap": 1}}
     summary = run(config(tmp_path / "run", **settings))

@@ -61,6 +61,7 @@ def summary_of(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "summary.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_table_has_the_form_that_studies_share(played: Path) -> None:
     summary = summary_of(played)
     assert list(summary["arms"]) == ["reflex", "mean"]
@@ -79,6 +80,7 @@ def test_the_table_has_the_form_that_studies_share(played: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_pooled_figures_are_the_sums_of_the_seeds(played: Path) -> None:
     pair = summary_of(played)["paired"]["reflex vs mean"]
     found = [
@@ -92,6 +94,7 @@ def test_pooled_figures_are_the_sums_of_the_seeds(played: Path) -> None:
     assert sum(row["spoils"] for row in by_task) == pair["spoils"]
 
 
+@pytest.mark.slow
 def test_costs_are_per_decision(played: Path) -> None:
     arms = summary_of(played)["arms"]
     assert arms["reflex"]["per_decision"]["candidates"] == 2
@@ -101,6 +104,7 @@ def test_costs_are_per_decision(played: Path) -> None:
     assert {"gate", "sample"} <= set(arms["reflex"]["stages"])
 
 
+@pytest.mark.slow
 def test_doubt_is_judged_where_it_was_measured(played: Path) -> None:
     summary = summary_of(played)
     assert list(summary["deliberation_along_the_episode"]) == ["mean"]
@@ -108,6 +112,7 @@ def test_doubt_is_judged_where_it_was_measured(played: Path) -> None:
     assert list(summary["foresight"]["rescue"]) == ["reflex vs mean"]
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else(played: Path) -> None:
     page = (played / "study.html").read_text()
     figures = sorted(path.name for path in played.glob("*.png"))
@@ -162,6 +167,7 @@ def test_any_agent_is_an_arm(tmp_path: Path) -> None:
     assert call(["study", str(write(tmp_path / "study.yaml", **changes)), "--no-play"]) == 2, "cap was not accepted"
 
 
+@pytest.mark.slow
 def test_a_control_may_play_some_of_the_seeds(tmp_path: Path) -> None:
     reflex, mean = STUDY["arms"].values()
     file = write(tmp_path / "study.yaml", arms={"reflex": reflex, "mean": {**mean, "seeds": [1]}})

@@ -72,6 +72,7 @@ def test_the_switch_chooses_by_outcome_and_never_films_errors_or_twice(
     assert to_film(run, "all") == []
 
 
+@pytest.mark.slow
 def test_a_run_that_chooses_its_own_number_of_workers_is_filmed_too(tmp_path: Path, config: Callable[..., Any]) -> None:
     from thinktwice.rollouts import run as play
 
@@ -90,6 +91,7 @@ def test_filming_changes_no_record(run_copy: Path) -> None:
     assert {name: content for name, content in after.items() if name in before} == before
 
 
+@pytest.mark.slow
 def test_what_cannot_be_filmed_is_said_and_costs_only_its_own_video(run_copy: Path) -> None:
     run = open_run(run_copy)
     broken, sound = run.episodes[0].key, run.episodes[1].key

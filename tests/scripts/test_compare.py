@@ -25,6 +25,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / name for name in settings}
 
 
+@pytest.mark.slow
 def test_two_agents_are_compared(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["compare", str(runs["weak"]), str(runs["strong"])]) == 0
     shown = capsys.readouterr().out
@@ -36,6 +37,7 @@ def test_two_agents_are_compared(runs: dict[str, Path], capsys: pytest.CaptureFi
     assert "spl" in shown
 
 
+@pytest.mark.slow
 def test_json_holds_the_same_figures(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["compare", str(runs["weak"]), str(runs["strong"]), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -45,6 +47,7 @@ def test_json_holds_the_same_figures(runs: dict[str, Path], capsys: pytest.Captu
     assert found["methods"]["p_value"].startswith("exact McNemar")
 
 
+@pytest.mark.slow
 def test_a_run_against_itself_differs_in_nothing(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["compare", str(runs["weak"]), str(runs["weak"]), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -52,6 +55,7 @@ def test_a_run_against_itself_differs_in_nothing(runs: dict[str, Path], capsys: 
     assert found["metrics"]["spl"]["difference"] == 0.0
 
 
+@pytest.mark.slow
 def test_other_caps_are_refused_unless_accepted(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     call = ["compare", str(runs["strong"]), str(runs["short"])]
     assert cli.run(call) == 2
@@ -60,11 +64,13 @@ def test_other_caps_are_refused_unless_accepted(runs: dict[str, Path], capsys: p
     assert "accepted difference  world.cap: 40, 20" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_other_seeds_cannot_be_paired(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["compare", str(runs["strong"]), str(runs["other"])]) == 2
     assert "no episode in common" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_unfinished_run_is_compared_with_a_note(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

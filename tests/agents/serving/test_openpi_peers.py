@@ -132,6 +132,7 @@ def asking(url: str, query: str = "?keys=openpi-libero") -> Iterator[Any]:
         yield policy
 
 
+@pytest.mark.slow
 def test_our_client_asks_openpis_server(openpi_serving: Serving) -> None:
     remote = Remote()
     with openpi_serving(remote, {"robot": "panda"}) as url, asking(url) as policy:
@@ -149,6 +150,7 @@ def test_our_client_asks_openpis_server(openpi_serving: Serving) -> None:
     assert sent["prompt"] == "turn on the stove"
 
 
+@pytest.mark.slow
 def test_our_client_refuses_what_openpis_server_cannot_do(openpi_serving: Serving) -> None:
     with openpi_serving(Remote()) as url:
         with pytest.raises(UsageError, match=r"\?keys=openpi-libero"):

@@ -156,6 +156,7 @@ def test_nothing_on_disk_is_a_pickle(small) -> None:
     assert kinds == {".safetensors", ".json", ".jsonl"}
 
 
+@pytest.mark.slow
 def test_curve_and_card_tell_what_happened(small, stored: Path) -> None:
     config = small(steps=3)
     train(config)

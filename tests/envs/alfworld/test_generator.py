@@ -90,6 +90,7 @@ def test_alfworlds_own_environment_loads_the_written_games(tmp_path: Path) -> No
         assert ours.load(task_type, number).problem == games.load(task_type, number).problem
 
 
+@pytest.mark.slow
 def test_a_set_is_the_same_in_every_process_and_for_every_hash_seed(generated: GeneratedGames) -> None:
     code = (
         "from thinktwice.envs.alfworld.generator import GeneratedGames as G;"

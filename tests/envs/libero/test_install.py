@@ -27,6 +27,7 @@ def test_another_owner_of_the_libero_package_is_named_with_the_fix(monkeypatch: 
         install.libero_root()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncached")
 def test_a_libero_folder_in_the_way_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "libero").mkdir()

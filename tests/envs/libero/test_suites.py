@@ -111,6 +111,7 @@ def test_a_broken_bddl_file_is_an_error_that_names_it(tmp_path: Path) -> None:
         read_problem(broken)
 
 
+@pytest.mark.slow
 def test_names_need_no_simulator() -> None:
     code = (
         "import sys; from thinktwice.envs.libero.world import LiberoOptions, open_libero;"

@@ -207,6 +207,7 @@ def test_annotations_and_images_are_shown(data: Path, tmp_path: Path) -> None:
     assert env.step("go 1")[0]["images.front"][0, 0, 0] == 1
 
 
+@pytest.mark.slow
 def test_synthetic_houses_have_floors_and_repeat_in_every_process() -> None:
     routes = SyntheticRoutes(count=6, floors=3)
     heights = {float(point[2]) for point in routes.load(0).scan.points.values()}
