@@ -79,3 +79,8 @@ def _default(values: Mapping[str, Any], options: type[Any], whose: str) -> Any:
         if required and field.name not in checked:
             checked[field.name] = tyro.MISSING
     return options(**checked)
+
+
+def identifier(name: str) -> str:
+    """The name of a world or an agent as part of a Python name."""
+    return "".join(character if character.isalnum() else "_" for character in name)

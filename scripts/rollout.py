@@ -20,7 +20,7 @@ from ..rollouts.config import RunOptions
 from ..rollouts.progress import ShownProgress
 from ..rollouts.records import read_manifest
 from ..rollouts.tables import print_summary
-from .config import read_config, sections
+from .config import identifier, read_config, sections
 
 _PROGRAM = "thinktwice rollout"
 
@@ -32,8 +32,11 @@ def main(arguments: Sequence[str]) -> int:
         0 when every episode was judged, 1 when some ended in an error, 130 when it was interrupted.
     """
     config = parse(arguments)
+    progress = ShownProgress()
+    # Opening a world and reading a checkpoint's settings takes seconds on a busy machine.
+    progress.say(f"opening {config.world}")
     try:
-        summary = run(config, progress=ShownProgress())
+        summary = run(config, progress=progress)
     except KeyboardInterrupt:
         sys.stderr.write(f"\nStopped. Everything that was finished is recorded; continue with:\n  {_resume(config)}\n")
         return 130
@@ -90,7 +93,7 @@ class _Call:
 
     def __init__(self, world: str, agent: str, classes: Sequence[type[Any]]) -> None:
         self._world = world
-        self._names = ("run", f"world_{_identifier(world)}", f"agent_{_identifier(agent)}")
+        self._names = ("run", f"world_{identifier(world)}", f"agent_{identifier(agent)}")
         fields: list[tuple[str, Any]] = [
             (name, tyro.conf.OmitArgPrefixes[options]) for name, options in zip(self._names, classes, strict=True)
         ]
@@ -156,10 +159,6 @@ def _from_record(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _resume(config: RunConfig) -> str:
     return f"{_PROGRAM} --resume --out {shlex.quote(str(config.out))}"
-
-
-def _identifier(name: str) -> str:
-    return "".join(character if character.isalnum() else "_" for character in name)
 
 
 def _print_help() -> None:

@@ -19,6 +19,7 @@ from ..envs import world_entry
 from ..errors import UsageError, WorldError
 from ..rollouts import RunConfig
 from ..rollouts.config import make_plan
+from .config import identifier
 
 _PROGRAM = "thinktwice serve"
 _WORLD, _AGENT = "libero_object", "reflex"
@@ -26,24 +27,30 @@ _WORLD, _AGENT = "libero_object", "reflex"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeArgs:
-    """Let others ask an agent, over openpi's websocket protocol. It acts in no world itself: its clients do."""
+    """Options of the server."""
 
     world: str = _WORLD
-    """Whose observations and actions are exchanged; its own options and the agent's follow on the same line."""
+    """The world that clients act in, see thinktwice envs; --world NAME --help lists its own options below."""
     agent: str = _AGENT
-    """The agent, as in thinktwice rollout; every client gets its own."""
+    """Who answers, see thinktwice rollout --help; --agent NAME --help lists its own options below."""
     host: str = "127.0.0.1"
-    """The address to listen on; any but the loopback one needs a token."""
+    """The address to listen on: 127.0.0.1 for this machine alone, 0.0.0.0 for others too, which needs --token-file."""
     port: int = 8000
-    """Its port; 0 for a free one."""
+    """The port to listen on; 0 for a free one, which is printed."""
     token_file: Path | None = None
-    """A file with a secret that clients must send (openpi-client's api_key)."""
+    """A file with a secret that clients must send (openpi-client's api_key). Not given: anybody may ask."""
     keys: Literal["thinktwice", "openpi-libero"] = "thinktwice"
     """How clients name observations: as this library does, or as openpi's LIBERO example does."""
     seed: int = 0
-    """Of the agent of a client that does not say when an episode begins."""
+    """The agent's seed for clients that do not say when an episode begins."""
     warmup: bool = True
-    """Decide once before listening, on the world's own first observation; that starts its simulator for a moment."""
+    """Decide once before listening, so that the first client need not wait; starts the world for a moment."""
+
+
+_DESCRIPTION = (
+    "Let other machines and programs ask an agent, over openpi's websocket protocol: they act in the world, it says "
+    "what to do. Example: thinktwice serve --world libero_object --policy bundled"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -76,25 +83,17 @@ def parse(arguments: Sequence[str]) -> tuple[ServeArgs, Any, Any]:
         UsageError: there is no world or agent of that name.
         SystemExit: tyro printed the help, or what is wrong with a flag.
     """
-    world = world_entry(_named(arguments, "--world", _WORLD)).load()[0]
-    agent = agent_entry(_named(arguments, "--agent", _AGENT)).load()[0]
-    call = dataclasses.make_dataclass(
-        "Call",
-        [
-            ("serve", tyro.conf.OmitArgPrefixes[ServeArgs]),
-            ("world_options", tyro.conf.OmitArgPrefixes[world]),
-            ("agent_options", tyro.conf.OmitArgPrefixes[agent]),
-        ],
-        frozen=True,
-    )
-    read: Any = tyro.cli(
-        call,
-        prog=_PROGRAM,
-        description=ServeArgs.__doc__,
-        args=list(arguments),
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
-    return read.serve, read.world_options, read.agent_options
+    world, agent = _named(arguments, "--world", _WORLD), _named(arguments, "--agent", _AGENT)
+    classes = {
+        "server": ServeArgs,
+        f"world_{identifier(world)}": tyro.conf.FlagCreatePairsOff[world_entry(world).load()[0]],
+        f"agent_{identifier(agent)}": tyro.conf.FlagCreatePairsOff[agent_entry(agent).load()[0]],
+    }
+    fields: list[tuple[str, Any]] = [(name, tyro.conf.OmitArgPrefixes[options]) for name, options in classes.items()]
+    call: Any = dataclasses.make_dataclass("Call", fields, frozen=True)
+    read = tyro.cli(call, prog=_PROGRAM, description=_DESCRIPTION, args=list(arguments))
+    serving, world_options, agent_options = (getattr(read, name) for name in classes)
+    return serving, world_options, agent_options
 
 
 def build_host(args: ServeArgs, world_options: Any, agent_options: Any) -> Host:

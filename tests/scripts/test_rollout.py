@@ -23,6 +23,7 @@ def test_a_run_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     out = tmp_path / "run"
     assert cli.run([*FAKE, "--out", str(out), "--workers", "2"]) == 0
     shown = capsys.readouterr()
+    assert shown.err.startswith("opening fake\n")
     assert "fake/0" in shown.out
     assert "Wilson" in shown.out
     assert f"thinktwice compare {out}" in shown.out

@@ -109,6 +109,14 @@ def test_agents_and_worlds_bring_their_options() -> None:
     assert (world_options.height, agent_options.gate) == (64, "always")
 
 
+def test_the_help_shows_the_options_of_the_named_world_and_agent(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.run(["serve", "--world", "fake", "--agent", "attc", "--help"])
+    shown = capsys.readouterr().out
+    for words in ("server options", "world-fake options", "agent-attc options", "--warmup, --no-warmup", "--stay "):
+        assert words in shown
+
+
 def test_a_server_is_not_served_again(hosted: Callable[..., Any], serving: Callable[..., Any]) -> None:
     with serving(hosted()) as server, pytest.raises(UsageError, match="on a server already"):
         serve.build_host(*serve.parse(["--world", "fake", "--policy", f"openpi:{server.url}"]))
