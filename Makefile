@@ -22,7 +22,7 @@ test: setup-dev  ## set up, then lint, types and every test but the longest
 test-long: setup-dev  ## set up, then the tests that take many minutes each
 	@$(VENV)/pytest -m long
 
-test-unit: setup-dev  ## set up, then the quick tests, without a simulator (about a minute)
+test-unit: setup-dev  ## set up, then the quick tests, without a simulator (a good minute)
 	@scripts/test_unit.sh
 
 check: setup-dev  ## set up, then lint, format and types

@@ -156,6 +156,7 @@ def test_what_a_policy_raises_is_an_error_of_the_episode_that_asked(config: Conf
     assert broken.error == "RuntimeError: the fake policy was told to raise here"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "error", "message"), [("fake:foreign", ConventionError, "wheel"), ("fake:skilled", ConfigError, "SKILL")]
 )

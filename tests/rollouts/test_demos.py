@@ -142,6 +142,7 @@ def test_two_workers_keep_the_same_frames(collected: Path, tmp_path: Path) -> No
         assert (tmp_path / "two" / FRAMES / path.name).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_of_another_agent_has_no_labels(tmp_path: Path) -> None:
     from thinktwice.envs.fakes import open_fake
 

@@ -141,6 +141,7 @@ def test_other_peoples_text_stays_text(run_copy: Path) -> None:
     assert details[record.key]["final_text"] == HOSTILE
 
 
+@pytest.mark.slow
 def test_a_hostile_folder_name_and_error_stay_text_too(tmp_path: Path, config: Callable[..., Any]) -> None:
     from thinktwice.rollouts import run
 

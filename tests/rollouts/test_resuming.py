@@ -321,6 +321,7 @@ def test_a_folder_without_permission_is_an_error(config: Config, tmp_path: Path)
         tmp_path.chmod(0o700)
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_run_and_the_rest_continues_later(
     reference: Path, config: Config, lines: Lines, tmp_path: Path
 ) -> None:

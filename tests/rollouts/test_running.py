@@ -72,6 +72,7 @@ def test_records_hold_no_wall_clock(reference: Path) -> None:
     assert "started" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_number_of_workers_changes_nothing(
     workers: int, reference: Path, config: Config, lines: Lines, tmp_path: Path
@@ -106,6 +107,7 @@ def test_a_killed_worker_is_replaced_and_its_episode_tried_again(
     assert endings == {"finished": 8, "died": 2}
 
 
+@pytest.mark.slow
 def test_a_worker_that_always_dies_makes_an_error_and_no_failure(config: Config, tmp_path: Path) -> None:
     summary = run(config(tmp_path / "run", tasks="0", world_options=FakeOptions(kill="0:1"), max_tries=2))
     assert (summary.overall.planned, summary.overall.played, summary.overall.errors) == (4, 4, 1)
@@ -262,6 +264,7 @@ def test_a_hundred_short_episodes_keep_the_queue_full(config: Config, lines: Lin
     assert len({json.loads(line)["key"] for line in lines(tmp_path / "run")}) == 100
 
 
+@pytest.mark.slow
 def test_workers_leave_with_a_driver_that_stops_listening(config: Config, tmp_path: Path) -> None:
     plan = make_plan(config(tmp_path, world_options={"slow": "all", "delay": 30.0}))
     options = pool_options(plan, tmp_path, workers=2)
@@ -274,6 +277,7 @@ def test_workers_leave_with_a_driver_that_stops_listening(config: Config, tmp_pa
     assert not children() & started
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_while_it_waits_is_replaced(config: Config, tmp_path: Path) -> None:
     plan = make_plan(config(tmp_path, tasks="0", episodes=2))
     before = children()
@@ -286,6 +290,7 @@ def test_a_worker_that_is_killed_while_it_waits_is_replaced(config: Config, tmp_
     assert [event.record is None for event in ended] == [True, False, False]
 
 
+@pytest.mark.slow
 def test_workers_get_the_threads_of_the_run_whatever_their_number(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +315,7 @@ def test_errors_of_the_call_survive_the_way_from_the_worker() -> None:
     assert messages.portable(RuntimeError("anything")) is None
 
 
+@pytest.mark.slow
 def test_nothing_is_left_running(config: Config, tmp_path: Path) -> None:
     before = children()
     run(config(tmp_path / "run", workers=2))

@@ -45,6 +45,7 @@ def lerobot_says(folder: Path, look: Observation, *, steps: int, seed: int) -> A
     return np.stack(actions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options", "steps"), [("act", "", 6), ("diffusion", "", 5), ("diffusion2", "?history=repeat", 5)]
 )
@@ -64,6 +65,7 @@ def test_the_reflex_is_what_lerobot_itself_would_do(
     np.testing.assert_allclose(chunk, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_checkpoints_keep_the_policys_contract(
     kind: str, saved_checkpoint: Callable[[str], Path], shaped_world: gym.Env[Any, Any], look: Observation
@@ -71,6 +73,7 @@ def test_checkpoints_keep_the_policys_contract(
     check_policy(build_lerobot(str(saved_checkpoint(kind)), shaped_world), look, shaped_world.action_space)
 
 
+@pytest.mark.slow
 def test_diffusion_candidates_differ_and_follow_the_seed(
     saved_checkpoint: Callable[[str], Path], shaped_world: gym.Env[Any, Any], look: Observation
 ) -> None:
@@ -91,6 +94,7 @@ def test_act_has_one_answer_and_says_so(
     assert policy.describe()["sampler"]["kind"] == "deterministic"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_torchs_global_generator_is_left_alone(
     kind: str, saved_checkpoint: Callable[[str], Path], shaped_world: gym.Env[Any, Any], look: Observation

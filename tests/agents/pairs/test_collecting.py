@@ -30,6 +30,7 @@ def tables(folder: Path) -> tuple[bytes, bytes]:
     return (folder / PAIRS_TABLE).read_bytes(), (folder / STATES_TABLE).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_tables_say_what_was_found(collected: Path) -> None:
     pairs, states = (parquet.read_table(collected / name).to_pylist() for name in (PAIRS_TABLE, STATES_TABLE))
     counts = json.loads((collected / MANIFEST).read_text())["counts"]

@@ -60,6 +60,7 @@ def test_neighbouring_tokens_are_averaged(vla: Any) -> None:
     np.testing.assert_allclose(few["tokens"][0], whole["tokens"][first].mean(axis=0), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_critic_is_trained_and_judges(
     vla: Any, tmp_path: Path, store: Callable[..., Path], decisions: Callable[..., Any]
 ) -> None:
