@@ -66,7 +66,7 @@ def replicated(policy: BundledPolicy, seen: dict[str, Any], n: int) -> None:
     copies = {key: value.repeat_interleave(n, 0) for key, value in one.items() if isinstance(value, torch.Tensor)}
     noise = torch.randn(n, 16, 7, device=checkpoint.device)
     with torch.inference_mode():
-        summaries = checkpoint.policy.encode(copies).summary
+        summaries = checkpoint.policy.network.encode_batch(copies).summary
         chunks = noise
         for step in range(policy.steps):
             times = torch.full((n,), 1 - step / policy.steps, device=checkpoint.device)

@@ -106,7 +106,7 @@ class BundledPolicy:
         with torch.inference_mode():
             with watch("prefix"):
                 batches = [self._checkpoint.preprocessor(self._batch(look.observation)) for look in looks]
-                prefix = self._checkpoint.policy.encode(_stacked(self._filled(batches)))
+                prefix = self._checkpoint.policy.network.encode_batch(_stacked(self._filled(batches)))
             with watch("denoise"):
                 wanted = [
                     Wanted(summary=prefix.summary[place : place + 1], first=0, last=look.n, seed=look.seed)
@@ -266,7 +266,12 @@ def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # no
         ConventionError: it does not say which conventions it was trained with.
     """
     asked = _parse(argument)
-    checkpoint = load_flow(asked.folder, device=asked.device)
+    # Imported here because it imports torch.
+    plain = importlib.import_module(".flow.plain", __package__)
+    try:
+        checkpoint: Checkpoint = plain.load_plain(asked.folder, device=asked.device)
+    except plain.UnusualCheckpointError:
+        checkpoint = load_flow(asked.folder, device=asked.device)
     return BundledPolicy(
         name=asked.name,
         checkpoint=checkpoint,

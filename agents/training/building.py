@@ -14,7 +14,8 @@ from ...envs import Conventions
 from ...envs.conventions import entries
 from ..policies.flow.configuration_flow import FlowConfig
 from ..policies.flow.modeling_flow import FlowPolicy
-from ..policies.flow.processor_flow import FlowInputsStep, canonical_rotation
+from ..policies.flow.processor_flow import FlowInputsStep
+from ..policies.flow.rotation import canonical_rotation
 from ..policies.flow.vocabulary import LIBERO_WORDS, words_of
 from ..policies.lerobot_checkpoint import Checkpoint
 from .config import TrainConfig

@@ -8,6 +8,7 @@ from typing import Any
 from lerobot.configs import NormalizationMode, PreTrainedConfig
 from lerobot.optim import AdamWConfig, CosineDecayWithWarmupSchedulerConfig
 
+from .network import Sizes
 from .vocabulary import LIBERO_WORDS
 
 
@@ -83,17 +84,35 @@ class FlowConfig(PreTrainedConfig):
 
     def validate_features(self) -> None:
         """Raise ValueError unless there are cameras, a state and an action."""
-        missing = [
-            name
-            for name, present in (
-                ("observation.images.*", bool(self.image_features)),
-                ("observation.state", self.robot_state_feature is not None),
-                ("action", self.action_feature is not None),
-            )
-            if not present
-        ]
-        if missing:
-            raise ValueError(f"thinktwice_flow needs {', '.join(missing)} among its features")
+        self.sizes()
+
+    def sizes(self) -> Sizes:
+        """What the network is built from.
+
+        Raises:
+            ValueError: there is no camera, no state or no action.
+        """
+        state, action = self.robot_state_feature, self.action_feature
+        present = {"observation.images.*": self.image_features, "observation.state": state, "action": action}
+        if state is None or action is None or not self.image_features:
+            missing = ", ".join(name for name, found in present.items() if not found)
+            raise ValueError(f"thinktwice_flow needs {missing} among its features")
+        return Sizes(
+            cameras=tuple(self.image_features),
+            state=state.shape[0],
+            action=action.shape[0],
+            chunk_size=self.chunk_size,
+            words=len(self.vocabulary),
+            max_words=self.max_words,
+            channels=self.channels,
+            blocks=self.blocks,
+            keypoints=self.keypoints,
+            language_width=self.language_width,
+            prefix_width=self.prefix_width,
+            head_width=self.head_width,
+            head_blocks=self.head_blocks,
+            bfloat16=self.bfloat16,
+        )
 
     def get_optimizer_preset(self) -> AdamWConfig:
         """What ``lerobot-train`` optimises with."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 from lerobot.policies.pretrained import PreTrainedPolicy
-from lerobot.utils.constants import ACTION, OBS_LANGUAGE_TOKENS, OBS_STATE
+from lerobot.utils.constants import ACTION
 from torch import Tensor
 from torch.nn import functional
 
 from .configuration_flow import FlowConfig
-from .network import FlowNetwork, Prefix
+from .network import FlowNetwork
 
 ACTION_PADDING = "action_is_pad"
 """LeRobot's key of the mask ``bool[B, T]``: True where a chunk reaches beyond its episode.
@@ -37,9 +37,8 @@ class FlowPolicy(PreTrainedPolicy):
 
     def __init__(self, config: FlowConfig, **kwargs: Any) -> None:  # noqa: ARG002  LeRobot's factory passes more
         super().__init__(config)
-        config.validate_features()
         self.config: FlowConfig = config
-        self.network = FlowNetwork(config)
+        self.network = FlowNetwork(config.sizes())
         self._queue: deque[Tensor] = deque()
 
     def get_optim_params(self) -> Any:
@@ -49,11 +48,6 @@ class FlowPolicy(PreTrainedPolicy):
     def reset(self) -> None:
         """Forget the rest of the chunk that ``select_action`` was executing."""
         self._queue.clear()
-
-    def encode(self, batch: dict[str, Any]) -> Prefix:
-        """Encode a batch that the pre-processor made."""
-        images = [batch[key] for key in self.network.cameras]
-        return self.network.encode(images, batch[OBS_STATE], batch[OBS_LANGUAGE_TOKENS])
 
     def forward(self, batch: dict[str, Any]) -> tuple[Tensor, dict[str, float]]:
         """The flow-matching loss.
@@ -71,7 +65,7 @@ class FlowPolicy(PreTrainedPolicy):
             ~batch[ACTION_PADDING] if ACTION_PADDING in batch else torch.ones_like(actions[:, :, 0], dtype=torch.bool)
         )
         repeats = self.config.noise_samples
-        encoded = self.encode(batch).summary
+        encoded = self.network.encode_batch(batch).summary
         summary = encoded.repeat_interleave(repeats, dim=0)
         actions = actions.repeat_interleave(repeats, dim=0)
         kept = kept.repeat_interleave(repeats, dim=0)[:, :, None]
@@ -102,7 +96,7 @@ class FlowPolicy(PreTrainedPolicy):
         """
         steps = kwargs.get("num_steps") or self.config.denoising_steps
         with torch.no_grad():
-            prefix = self.encode(batch)
+            prefix = self.network.encode_batch(batch)
             noise = kwargs.get("noise")
             if noise is None:
                 noise = torch.randn(len(prefix.summary), *self.network.chunk_shape, device=prefix.summary.device)

@@ -8,17 +8,47 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
+from lerobot.utils.constants import OBS_LANGUAGE_TOKENS, OBS_STATE
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .configuration_flow import FlowConfig
 from .vision import CameraEncoder
 from .vocabulary import PADDING
 
 _FREQUENCIES = 32
 """Of the sinusoidal embedding of time."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What a network is built from, without anything of LeRobot's; see `FlowConfig` for what is not said here.
+
+    Attributes:
+        cameras: LeRobot's keys of the images, in the order of the encoders.
+        state: numbers of proprioception.
+        action: numbers of an action.
+        chunk_size: actions of a chunk.
+        words: of the vocabulary.
+    """
+
+    cameras: tuple[str, ...]
+    state: int
+    action: int
+    chunk_size: int
+    words: int
+    max_words: int
+    channels: int
+    blocks: int
+    keypoints: int
+    language_width: int
+    prefix_width: int
+    head_width: int
+    head_blocks: int
+    bfloat16: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,42 +114,41 @@ class FlowNetwork(nn.Module):
     """The whole network, in normalised units.
 
     Args:
-        config: its sizes; ``input_features`` and ``output_features`` name cameras, state and action.
+        sizes: of its parts.
     """
 
-    def __init__(self, config: FlowConfig) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        state, action = config.robot_state_feature, config.action_feature
-        if state is None or action is None:
-            raise ValueError("thinktwice_flow needs observation.state and action among its features")
-        self.cameras = tuple(config.image_features)
-        self.chunk_shape = (config.chunk_size, action.shape[0])
-        self.mixed_precision = config.bfloat16
-        width, chunk = config.prefix_width, config.chunk_size * action.shape[0]
-        self.language = LanguageEncoder(
-            words=len(config.vocabulary), length=config.max_words, width=config.language_width
-        )
+        self.cameras = sizes.cameras
+        self.chunk_shape = (sizes.chunk_size, sizes.action)
+        self.mixed_precision = sizes.bfloat16
+        width, chunk = sizes.prefix_width, sizes.chunk_size * sizes.action
+        self.language = LanguageEncoder(words=sizes.words, length=sizes.max_words, width=sizes.language_width)
         self.encoders = nn.ModuleList(
             CameraEncoder(
-                channels=config.channels,
-                blocks=config.blocks,
-                keypoints=config.keypoints,
-                language_width=config.language_width,
+                channels=sizes.channels,
+                blocks=sizes.blocks,
+                keypoints=sizes.keypoints,
+                language_width=sizes.language_width,
                 width=256,
             )
             for _ in self.cameras
         )
-        self.state = nn.Linear(state.shape[0], 64)
+        self.state = nn.Linear(sizes.state, 64)
         self.join = nn.Sequential(
-            nn.Linear(256 * len(self.cameras) + 64 + config.language_width, 512), nn.SiLU(), nn.Linear(512, width)
+            nn.Linear(256 * len(self.cameras) + 64 + sizes.language_width, 512), nn.SiLU(), nn.Linear(512, width)
         )
         self.keyframe = nn.Linear(width, 3)
         self.time = nn.Sequential(nn.Linear(2 * _FREQUENCIES, width), nn.SiLU(), nn.Linear(width, width))
-        self.into = nn.Linear(chunk, config.head_width)
-        self.blocks = nn.ModuleList(HeadBlock(config.head_width, width) for _ in range(config.head_blocks))
-        self.out = nn.Sequential(nn.LayerNorm(config.head_width), nn.Linear(config.head_width, chunk))
+        self.into = nn.Linear(chunk, sizes.head_width)
+        self.blocks = nn.ModuleList(HeadBlock(sizes.head_width, width) for _ in range(sizes.head_blocks))
+        self.out = nn.Sequential(nn.LayerNorm(sizes.head_width), nn.Linear(sizes.head_width, chunk))
         for parameter in self.out[1].parameters():
             nn.init.zeros_(parameter)
+
+    def encode_batch(self, batch: Mapping[str, Any]) -> Prefix:
+        """Encode a batch under LeRobot's keys, as the pre-processor made it."""
+        return self.encode([batch[key] for key in self.cameras], batch[OBS_STATE], batch[OBS_LANGUAGE_TOKENS])
 
     def encode(self, images: list[Tensor], state: Tensor, tokens: Tensor) -> Prefix:
         """Encode observations.

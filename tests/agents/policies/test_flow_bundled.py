@@ -162,7 +162,7 @@ def test_actions_are_in_the_worlds_units(policy: BundledPolicy) -> None:
     noise = torch.from_numpy(np.stack([candidate_noise(3, index, (16, 7)) for index in range(2)]))
     batch = checkpoint.preprocessor(policy._batch(observation()))
     with torch.no_grad():
-        summary = checkpoint.policy.encode(batch).summary
+        summary = checkpoint.policy.network.encode_batch(batch).summary
         normalised = checkpoint.policy.network.sample(summary, noise, steps=10)
     np.testing.assert_allclose(
         policy.propose(observation(), 1, seed=3).chunks[0], (normalised[0] * 2 + 0.5).numpy(), atol=1e-5

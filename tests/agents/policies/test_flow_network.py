@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
 from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
-from thinktwice.agents.policies.flow.processor_flow import canonical_rotation
+from thinktwice.agents.policies.flow.rotation import canonical_rotation
 from thinktwice.agents.policies.flow.vocabulary import LIBERO_WORDS, PADDING, encode_instruction, words_of
 from thinktwice.errors import UsageError
 
@@ -78,7 +78,7 @@ def test_it_is_small() -> None:
 def test_sampling_integrates_the_velocity_field(policy: FlowPolicy) -> None:
     """The sampler computes modulations ahead; plain Euler steps on the public velocity must give the same."""
     with torch.no_grad():
-        summary = policy.encode(batch(1)).summary
+        summary = policy.network.encode_batch(batch(1)).summary
         noise = torch.randn(3, 16, 7)
         sampled = policy.network.sample(summary, noise, steps=5)
         chunks = noise
