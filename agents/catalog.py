@@ -197,7 +197,7 @@ def trained(spec: str) -> Trained | None:
     return cast("Trained", getattr(importlib.import_module(module, __package__), function)(argument))
 
 
-def check_policy(spec: str) -> None:
+def check_policy_value(spec: str) -> None:
     """Refuse a ``--policy`` value that no builder would take, as far as that needs no world, no network and no torch.
 
     Raises:

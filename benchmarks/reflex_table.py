@@ -73,15 +73,17 @@ def row(group: Group) -> dict[str, Any]:
     }
 
 
-def table(summaries: dict[str, Summary], options: Options) -> dict[str, Any]:
+def table(summaries: dict[str, Summary], options: Options, weights: list[str]) -> dict[str, Any]:
     """The evidence: every suite and task, and the three short suites together."""
+    some = "" if options.suites == SUITES else f" --suites {' '.join(options.suites)}"
     short = [summaries[suite].overall for suite in summaries if suite != "libero_10"]
     judged, successes = sum(group.judged for group in short), sum(group.successes for group in short)
     pooled = wilson(successes, judged)
     return {
         "command": f"python -m benchmarks.reflex_table --episodes {options.episodes} --states {options.states}"
-        f" --seed {options.seed}",
-        "policy": next(iter(summaries.values())).agent,
+        f" --seed {options.seed}{some}",
+        "policy": options.policy,
+        "weights_sha256": weights,
         "machine": machine(),
         "suites": {suite: row(summary.overall) for suite, summary in summaries.items()},
         "short_suites": {
@@ -116,8 +118,9 @@ def main() -> None:
     if options.markdown is not None:
         sys.stdout.write(markdown(json.loads(options.markdown.read_text())))
         return
-    summaries = {suite: summarise(open_run(play(suite, options))) for suite in options.suites}
-    evidence = table(summaries, options)
+    runs = {suite: open_run(play(suite, options)) for suite in options.suites}
+    weights = sorted({run.agent["policy"].get("sha256", "") for run in runs.values()})
+    evidence = table({suite: summarise(run) for suite, run in runs.items()}, options, weights)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "summary.json"
     path.write_text(json.dumps(evidence, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..agents.catalog import DEFAULT_POLICIES, agent_entry, check_policy, trained
+from ..agents.catalog import DEFAULT_POLICIES, agent_entry, check_policy_value, trained
 from ..envs import EpisodeId, World, world_entry
 from ..errors import ConfigError, ContractError, UsageError, choices
 from . import machine
@@ -196,7 +196,7 @@ def with_trained_settings(config: RunConfig, world: World) -> RunConfig:
     policy = config.agent_options.policy or DEFAULT_POLICIES.get(_identity(world))
     if policy is None:
         return config
-    check_policy(policy)
+    check_policy_value(policy)
     settings = trained(policy)
     agent_options = dataclasses.replace(config.agent_options, policy=policy)
     if settings and getattr(agent_options, "execute", 0) is None:

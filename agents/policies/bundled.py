@@ -17,7 +17,6 @@ What it exposes to critics in `Proposal.features`:
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import itertools
 import json
 from collections.abc import Sequence
@@ -33,7 +32,8 @@ from ...errors import ConfigError, ContractError, ConventionError, WeightsError
 from ..policy import Look, Proposal, Trained
 from .arguments import split_argument
 from .candidates import blocks, candidate_noise
-from .lerobot_checkpoint import CONFIG, Checkpoint, load_checkpoint
+from .flow.loading import KIND, open_flow
+from .lerobot_checkpoint import CONFIG, Checkpoint
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).parents[1] / "weights" / "flow"
 """Where the bundled checkpoint lies."""
 
-_KIND = "thinktwice_flow"
 _OPTIONS = ("steps", "device", "batch")
 
 
@@ -181,7 +180,7 @@ class BundledPolicy:
         config = self._checkpoint.policy.config
         return {
             "policy": "bundled",
-            "type": _KIND,
+            "type": KIND,
             "checkpoint": self.name,
             "sha256": self._checkpoint.sha256,
             "parameters": sum(parameter.numel() for parameter in self._checkpoint.policy.parameters()),
@@ -266,12 +265,7 @@ def build_bundled(argument: str, env: gym.Env[Any, Any]) -> BundledPolicy:  # no
         ConventionError: it does not say which conventions it was trained with.
     """
     asked = _parse(argument)
-    # Imported here because it imports torch.
-    plain = importlib.import_module(".flow.plain", __package__)
-    try:
-        checkpoint: Checkpoint = plain.load_plain(asked.folder, device=asked.device)
-    except plain.UnusualCheckpointError:
-        checkpoint = load_flow(asked.folder, device=asked.device)
+    checkpoint = open_flow(asked.folder, device=asked.device)
     return BundledPolicy(
         name=asked.name,
         checkpoint=checkpoint,
@@ -329,27 +323,6 @@ def _folder(target: str) -> Path:
     return folder
 
 
-def load_flow(folder: Path, *, device: str | None) -> Checkpoint:
-    """Load and verify a checkpoint of the flow-matching policy.
-
-    Args:
-        folder: holds what ``save_pretrained`` of policy and processors wrote.
-        device: torch device; None for the checkpoint's own where it is present, else the best one that is.
-
-    Raises:
-        ConfigError: the device is not present.
-        WeightsError: the checkpoint is damaged, of another kind, or normalises otherwise than it was trained.
-    """
-    # Importing it tells LeRobot's registries about the policy and its processor step.
-    importlib.import_module(".flow.processor_flow", __package__)
-    checkpoint = load_checkpoint(folder, device=device)
-    kind = checkpoint.policy.config.type
-    if kind != _KIND:
-        raise WeightsError(f"{folder} holds a {kind!r} policy, not {_KIND!r}. Use --policy lerobot:{folder}")
-    _check_modes(checkpoint)
-    return checkpoint
-
-
 def _number(options: dict[str, str], name: str, unit: str) -> int | None:
     text = options.get(name)
     if text is None:
@@ -357,15 +330,6 @@ def _number(options: dict[str, str], name: str, unit: str) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(f"bundled?{name}={text}: {name} must be a whole number {unit}, at least 1.")
     return int(text)
-
-
-def _check_modes(checkpoint: Checkpoint) -> None:
-    trained = {str(kind): mode.value for kind, mode in checkpoint.policy.config.normalization_mapping.items()}
-    if trained != checkpoint.normalization:
-        raise WeightsError(
-            f"the processors in {checkpoint.folder} normalise by {checkpoint.normalization}, but the policy was "
-            f"trained with {trained}. The files are of different checkpoints: copy the whole folder again."
-        )
 
 
 def _conventions(checkpoint: Checkpoint, name: str) -> Conventions:

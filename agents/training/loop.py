@@ -20,7 +20,7 @@ import numpy as np
 from ...envs import derive_seed
 from ...envs.split import check_split
 from ...errors import ConfigError, RecordError, UsageError
-from ..policies.bundled import load_flow
+from ..policies.flow.loading import load_flow
 from .batches import Augmentation, Batch, Frames
 from .config import TrainConfig
 from .demonstrations import Demonstration, read_folder

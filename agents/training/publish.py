@@ -18,7 +18,7 @@ from pathlib import Path
 import tyro
 
 from ...errors import ThinkTwiceError, UsageError
-from ..policies.bundled import load_flow
+from ..policies.flow.loading import load_flow
 from ..policies.lerobot_checkpoint import CONFIG
 from .report import CARD
 

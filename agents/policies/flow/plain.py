@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from ..lerobot_checkpoint import CONFIG, POSTPROCESSOR, PREPROCESSOR, WEIGHTS, Checkpoint
+from .loading import KIND
 from .network import FlowNetwork, Sizes
 from .rotation import canonical_rotation
 from .vocabulary import encode_instruction
@@ -34,6 +35,18 @@ _BEFORE = (
     "normalizer_processor",
 )
 _AFTER = ("unnormalizer_processor", "device_processor")
+_SIZES = (
+    "chunk_size",
+    "max_words",
+    "channels",
+    "blocks",
+    "keypoints",
+    "language_width",
+    "prefix_width",
+    "head_width",
+    "head_blocks",
+    "bfloat16",
+)
 
 
 class UnusualCheckpointError(Exception):
@@ -98,7 +111,7 @@ def load_plain(folder: Path, *, device: str | None) -> Checkpoint:
 
 def _load(folder: Path, device: str | None) -> Checkpoint:
     config, before, after = (json.loads((folder / name).read_text()) for name in (CONFIG, PREPROCESSOR, POSTPROCESSOR))
-    _expect(config["type"] == "thinktwice_flow" and config["normalization_mapping"] == _MODES, "another kind")
+    _expect(config["type"] == KIND and config["normalization_mapping"] == _MODES, "another kind")
     inputs, normalizer = _steps(before, _BEFORE)
     (unnormalizer,) = _steps(after, _AFTER)
     place = _device(device, config["device"])
@@ -140,20 +153,6 @@ def _load(folder: Path, device: str | None) -> Checkpoint:
         renamed={},
         normalization=dict(_MODES),
     )
-
-
-_SIZES = (
-    "chunk_size",
-    "max_words",
-    "channels",
-    "blocks",
-    "keypoints",
-    "language_width",
-    "prefix_width",
-    "head_width",
-    "head_blocks",
-    "bfloat16",
-)
 
 
 def _expect(holds: bool, otherwise: str) -> None:

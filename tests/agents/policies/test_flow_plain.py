@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from thinktwice.agents.policies.bundled import WEIGHTS, BundledPolicy, build_bundled, load_flow
+from thinktwice.agents.policies.bundled import WEIGHTS, BundledPolicy, build_bundled
+from thinktwice.agents.policies.flow.loading import load_flow
 from thinktwice.agents.policies.flow.plain import UnusualCheckpointError, load_plain
 from thinktwice.envs.libero.conventions import libero_conventions
 

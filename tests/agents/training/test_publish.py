@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from thinktwice.agents.policies.bundled import load_flow
+from thinktwice.agents.policies.flow.loading import load_flow
 from thinktwice.agents.training.demonstrations import read_folder
 from thinktwice.agents.training.loop import train
 from thinktwice.agents.training.publish import publish
