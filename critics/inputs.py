@@ -115,3 +115,11 @@ def padded_tail(committed: Array | None, *, length: int, action: int) -> tuple[A
         shared = min(length, len(committed))
         tail[:shared], known[:shared] = committed[:shared], 1.0
     return tail, known
+
+
+def crowd(among: Candidates, *, length: int, action: int) -> tuple[Array, Array]:
+    """Mean and spread of the candidates' first actions: ``float32[2, length, A]``; and ``float32[1]``: 1 if any."""
+    if not len(among.chunks):
+        return np.zeros((2, length, action), np.float32), np.zeros(1, np.float32)
+    first = among.chunks[:, :length]
+    return np.stack([first.mean(axis=0), first.std(axis=0)]).astype(np.float32), np.ones(1, np.float32)

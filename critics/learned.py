@@ -12,7 +12,7 @@ from ..envs import Array, Chunk, Observation
 from ..envs.observations import IMAGES, STATE
 from ..errors import ContractError, require
 from .contract import CriticContext
-from .inputs import Candidates, as_chunks, as_committed, padded_tail, traits
+from .inputs import Candidates, as_chunks, as_committed, crowd, padded_tail, traits
 from .spec import MASK, CriticSpec, Feature
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class LearnedCritic:
         )
         scale = self.network.action_std.cpu().numpy()
         tail, known = padded_tail(among.committed, length=spec.horizon, action=spec.action)
+        middle, crowded = crowd(among, length=spec.horizon, action=spec.action)
         values, masks = self._features(observation, context)
 
         def batched(array: Array) -> Tensor:
@@ -108,6 +109,8 @@ class LearnedCritic:
         return CriticInputs(
             chunks=batched(chunks),
             traits=batched(traits(chunks, among, horizon=spec.horizon, scale=scale)),
+            crowd=batched(middle),
+            crowded=batched(crowded),
             tail=batched(tail),
             known=batched(known),
             state=batched(self._state(observation)),

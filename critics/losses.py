@@ -25,3 +25,17 @@ def focal_loss(logits: Tensor, weights: Tensor, *, gamma: float) -> Tensor:
     wrong = (-logits).sigmoid().clamp(min=1e-8)
     losses = -(wrong**gamma) * functional.logsigmoid(logits)
     return (losses * weights).sum() / weights.sum()
+
+
+def reference_loss(predicted: Tensor, wanted: Tensor, labelled: Tensor) -> Tensor:
+    """The mean Huber loss (1964) of a predicted chunk, quadratic up to one standard deviation.
+
+    Args:
+        predicted: ``float32[B, T, A]``, standardised.
+        wanted: ``float32[B, T, A]``: the expert's.
+        labelled: ``float32[B]``: 1 where there is one; the others count nothing.
+    """
+    from torch.nn import functional
+
+    losses = functional.huber_loss(predicted.float(), wanted, reduction="none").mean(dim=(1, 2))
+    return (losses * labelled).sum() / labelled.sum().clamp(min=1)

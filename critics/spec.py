@@ -9,14 +9,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..errors import ConfigError, WeightsError, choices
 
-type Kind = Literal["relative", "scalar", "action-only"]
-KINDS: tuple[Kind, ...] = ("relative", "scalar", "action-only")
-"""The Relative Action Critic, and its two controls on the same trunk.
+type Kind = Literal["relative", "scalar", "action-only", "regression"]
+KINDS: tuple[Kind, ...] = ("relative", "scalar", "action-only", "regression")
+"""The Relative Action Critic, and its controls.
 
 * ``relative`` reads both candidates and their difference, and compares them in view of the observation.
 * ``scalar`` scores each candidate by itself; a preference is the logistic of two scores' difference (Bradley and Terry
   1952).
 * ``action-only`` compares as ``relative`` does, without any observation: it can use what the candidates show alone.
+* ``regression`` compares nothing: it predicts what the expert would do and prefers the candidate nearer to that.
 """
 
 type FeatureKind = Literal["vector", "tokens", "image"]
@@ -58,6 +59,8 @@ class CriticSpec:
         heads: of every attention.
         queries: learnable query tokens that gather the features.
         dropout: in training.
+        reference: whether it also predicts what the expert that labelled would do, and sees how far each candidate is
+            from that; ``action-only`` never does, ``regression`` always.
 
     Raises:
         ConfigError: a size makes no sense.
@@ -74,6 +77,7 @@ class CriticSpec:
     heads: int = 4
     queries: int = 8
     dropout: float = 0.1
+    reference: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -92,6 +96,11 @@ class CriticSpec:
     def attends(self) -> tuple[Feature, ...]:
         """The features that the critic reads."""
         return () if self.kind == "action-only" else self.features
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it predicts what the expert would do."""
+        return self.kind == "regression" or (self.reference and self.kind != "action-only")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, read back by `from_json`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ...errors import ConfigError
 from ..policy import Policy
 from .contract import SAMPLE, Case, Evidence, LabelOptions, Moment
 from .simulation import Simulation
+
+if TYPE_CHECKING:
+    from .pairset import LabelledState
 
 WAYS = "ways"
 """The fact: ``float32[M, T, A]``, the expert's chunk by each of its ways; the first is the episode's own."""
@@ -79,8 +82,7 @@ class ExpertSource:
 def judge_by_expert(case: Case, options: LabelOptions) -> Array:
     """Minus the distance to the expert: root mean square over the first actions, each entry divided by its spread.
 
-    Where several ways are right, see `LabelOptions.mode`: the way under way is the one nearest to the committed tail,
-    and at an episode's first decision the one nearest to the candidates' medoid.
+    Where several ways are right, see `LabelOptions.mode`.
 
     Raises:
         ConfigError: the expert was not played so far ahead.
@@ -94,10 +96,31 @@ def judge_by_expert(case: Case, options: LabelOptions) -> Array:
     ways, chunks = case.facts[WAYS][:, :horizon], case.chunks[:, :horizon]
     if options.mode == "committed":
         own = [index for index, role in enumerate(case.roles) if role == SAMPLE]
-        reference = chunks[own][medoid(chunks[own], case.scale)][None]
-        if case.committed is not None:
-            reference = case.committed[None, :horizon]
-        shared = reference.shape[1]
-        ways = ways[[int(distances(reference, ways[:, :shared], case.scale)[0].argmin())]]
+        ways = ways[[_under_way(ways, chunks[own], case.committed, scale=case.scale)]]
     away = distances(chunks, ways, case.scale).min(axis=1)
     return (-away).astype(np.float32)
+
+
+def expert_chunk(state: LabelledState, *, horizon: int, scale: Array) -> Array | None:
+    """What the expert would have done at a decision, by the way that was under way: ``float32[horizon, A]``.
+
+    None where an expert did not label it, or was not played so far ahead.
+    """
+    ways = state.stored.facts.get(WAYS)
+    if ways is None or ways.shape[2] < horizon:
+        return None
+    ways, candidates = ways[state.row, :, :horizon], state.candidates[:, :horizon]
+    return ways[_under_way(ways, candidates, state.stored.tail(state.row), scale=scale)]
+
+
+def _under_way(ways: Array, candidates: Array, committed: Array | None, *, scale: Array) -> int:
+    """The way nearest to the committed tail; at an episode's first decision, to the candidates' medoid.
+
+    Args:
+        ways: ``float32[M, H, A]``.
+        candidates: ``float32[N, H, A]``: the policy's own.
+        committed: ``float32[K, A]``, or None.
+        scale: ``float32[A]``.
+    """
+    reference = candidates[medoid(candidates, scale)] if committed is None else committed[: ways.shape[1]]
+    return int(distances(reference[None], ways[:, : len(reference)], scale)[0].argmin())

@@ -105,7 +105,7 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_loaded(make_critic: M
     critic = make_critic()
     save(critic, tmp_path)
     with torch.no_grad():
-        critic.network.head.weight[0, 0] = torch.nan
+        critic.network.get_parameter("trunk.head.weight")[0, 0] = torch.nan
     with pytest.raises(WeightsError, match="not finite"):
         save(critic, tmp_path / "new")
     weights = encode(critic.network.state_dict())

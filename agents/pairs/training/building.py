@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....critics import open_critic
 from ....critics.spec import CriticSpec
 from ....envs import Array, derive_seed
 from ....errors import UsageError
+from ..expert import expert_chunk
 from ..pairset import LabelledState, PairSet
 from .config import CriticTrainConfig
 
@@ -50,22 +53,48 @@ def spec_for(config: CriticTrainConfig, pairs: PairSet) -> CriticSpec:
 
     Raises:
         ConfigError: a size makes no sense.
+        UsageError: a regression critic is asked for and no expert labelled.
     """
     stored = pairs.states[0].stored
     length, action = stored.chunks.shape[2:]
+    horizon = config.horizon or length
+    scale = pairs.scale()
+    # Not each way was played ahead as far as the critic reads; one that was is enough to learn from.
+    labelled = any(expert_chunk(state, horizon=horizon, scale=scale) is not None for state in pairs.states)
+    if config.kind == "regression" and not labelled:
+        raise UsageError(
+            f"a regression critic learns what an expert does, and no decision of these pairs has {horizon} actions of "
+            "one: collect pairs with --source expert, or read fewer actions with --horizon."
+        )
     return CriticSpec(
         kind=config.kind,
         chunk=length,
         action=action,
         state=stored.state.shape[1],
         features=pairs.features(),
-        horizon=config.horizon or length,
+        horizon=horizon,
         width=config.width,
         layers=config.layers,
         heads=config.heads,
         queries=config.queries,
         dropout=config.dropout,
+        reference=labelled and config.reference_weight > 0,
     )
+
+
+def start_from(network: CriticNetwork, folder: Path) -> None:
+    """Take another critic's weights, and with them its statistics, which they were learned with.
+
+    Raises:
+        WeightsError: there is none.
+        UsageError: it has other sizes.
+    """
+    other = open_critic(folder).network
+    if other.spec != network.spec:
+        ours, theirs = network.spec.to_json(), other.spec.to_json()
+        apart = [f"{name} {theirs[name]!r} instead of {ours[name]!r}" for name in ours if ours[name] != theirs[name]]
+        raise UsageError(f"the critic in {folder} cannot be started from: it has {'; '.join(apart)}.")
+    network.load_state_dict(other.state_dict())
 
 
 def standardise(network: CriticNetwork, states: Iterable[LabelledState], *, scale: Array) -> None:

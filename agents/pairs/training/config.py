@@ -23,7 +23,11 @@ class CriticTrainConfig:
     out: Path
     """The folder of the training run: a new one, or with --resume the one to continue."""
     kind: Kind = "relative"
-    """relative: the Relative Action Critic; scalar and action-only: its controls on the same trunk."""
+    """relative: the Relative Action Critic; scalar and action-only: its controls on the same trunk; regression:
+    predicts the expert's chunk and prefers the candidate nearer to it."""
+    init: Path | None = None
+    """The folder of a trained critic of the same sizes to start from, such as that of an earlier checkpoint of the
+    policy."""
     horizon: int = 0
     """Actions of a chunk that the critic reads; 0 for all."""
     steps: int = 4000
@@ -42,6 +46,9 @@ class CriticTrainConfig:
     """Decay of the averaged weights, which are the ones that are validated and kept."""
     gamma: float = 2.0
     """Of the focal loss; 0 is cross-entropy."""
+    reference_weight: float = 1.0
+    """Of the second loss: predicting the chunk of the expert that labelled, which candidates are then compared with;
+    0 for none.  Without effect for action-only critics and for labels of other sources."""
     margin_weight: bool = True
     """Pairs with a larger difference count more, up to twice the average."""
     feature_noise: float = 0.1
@@ -81,7 +88,17 @@ class CriticTrainConfig:
         for name in ("steps", "batch", "log_every", "check_every"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        numbers = ("horizon", "patience", "weight_decay", "warmup", "gamma", "feature_noise", "state_noise", "threads")
+        numbers = (
+            "horizon",
+            "patience",
+            "weight_decay",
+            "warmup",
+            "gamma",
+            "reference_weight",
+            "feature_noise",
+            "state_noise",
+            "threads",
+        )
         for name in numbers:
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name} must not be negative, got {getattr(self, name)}.")

@@ -19,7 +19,7 @@ import numpy as np
 
 from .... import __version__
 from ....critics import Binding, open_critic, save_critic
-from ....critics.losses import focal_loss
+from ....critics.losses import focal_loss, reference_loss
 from ....envs import Array, derive_seed
 from ....errors import RecordError, WeightsError
 from ...training.devices import device_for
@@ -27,7 +27,7 @@ from ...training.learner import Learner
 from ...training.state import claim, cut_lines
 from ..pairset import PairSet, read_pairs
 from .batches import Batches
-from .building import check_learnable, held_out, spec_for, standardise
+from .building import check_learnable, held_out, spec_for, standardise, start_from
 from .config import CriticTrainConfig
 from .metrics import Evaluation, evaluate, log_loss, pair_logits
 
@@ -38,7 +38,7 @@ METRICS, EVALUATION = "metrics.jsonl", "evaluation.json"
 CRITIC = "critic"
 """The critic's folder inside that of the training run: what `thinktwice.critics.load_critic` takes."""
 
-_OPERATIONAL = ("data", "out", "resume", "device", "threads", "log_every", "single_task")
+_OPERATIONAL = ("data", "out", "init", "resume", "device", "threads", "log_every", "single_task")
 """Settings that are not compared when a run is resumed; the data is compared by its pairs instead."""
 
 _VALIDATION_PAIRS = 4096
@@ -110,7 +110,11 @@ class _Training:
         torch.manual_seed(derive_seed(config.seed, "weights"))
         self.network = CriticNetwork(spec)
         learned = sorted(set(pairs.state[self.kept].tolist()))
-        standardise(self.network, (pairs.states[index] for index in learned), scale=scale)
+        if config.init is None:
+            standardise(self.network, (pairs.states[index] for index in learned), scale=scale)
+        else:
+            start_from(self.network, config.init)
+            scale = self.network.action_std.numpy().copy()
         self.network.to(device)
         self.batches = Batches(pairs, spec, scale=scale, device=device)
         self.learner = Learner(
@@ -176,8 +180,12 @@ class _Training:
         weights = torch.from_numpy(self.margins[indices]).to(self.device)
         self.network.train()
         with self.autocast:
-            logits = self.network(inputs)[:, 0]
-        loss = focal_loss(logits, weights, gamma=config.gamma)
+            logits, predicted = self.network.read(inputs)
+        loss = focal_loss(logits[:, 0], weights, gamma=config.gamma)
+        if predicted is not None:
+            chunks, labelled = self.batches.references(indices)
+            wanted = (chunks - self.network.action_mean) / self.network.action_std
+            loss = loss + config.reference_weight * reference_loss(predicted, wanted, labelled)
         if not bool(loss.isfinite()):
             raise WeightsError(f"training diverged at step {step}: the loss is {loss.item()}. Lower --lr.")
         self.learner.descend(loss, step)

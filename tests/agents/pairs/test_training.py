@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from thinktwice.agents.pairs.contract import LabelOptions
+from thinktwice.agents.pairs.expert import WAYS
 from thinktwice.agents.pairs.labelling import label
 from thinktwice.agents.pairs.pairset import read_pairs
 from thinktwice.agents.pairs.tables import write_tables
@@ -48,20 +50,52 @@ def test_critics_learn_what_is_written_in_the_features(
     label(folder, LabelOptions(), provenance={})
     settings: dict[str, Any] = {"steps": 150, "check_every": 75, "batch": 128, "lr": 5e-3, "warmup": 20, "ema": 0.9}
     settings |= {"data": (folder,), "feature_noise": 0.0, "dropout": 0.0}
-    relative, scalar, blind = (
+    relative, scalar, regression, blind = (
         train_critic(small(kind=kind, out=tmp_path / kind, **settings))
-        for kind in ("relative", "scalar", "action-only")
+        for kind in ("relative", "scalar", "regression", "action-only")
     )
-    for sees in (relative, scalar):
+    for sees in (relative, scalar, regression):
         assert sees.accuracy > 0.8
         assert sees.own_pairs == sees.pairs
         assert sees.regret is not None
         assert sees.regret.critic < 0.5 * sees.regret.random
         assert sees.antisymmetry_error < 1e-6
-    assert scalar.cycle_rate == 0
+    assert scalar.cycle_rate == regression.cycle_rate == 0
     # What is nearer to the middle is right more often, so that even this one learns something.
     assert blind.accuracy < 0.75
     assert json.loads((tmp_path / "scalar" / "evaluation.json").read_text())["accuracy"] == scalar.accuracy
+
+
+def test_a_critic_starts_from_another_of_the_same_sizes(small: Small, tmp_path: Path) -> None:
+    first = small(out=tmp_path / "first")
+    train_critic(first)
+    again = {"init": first.out / CRITIC, "steps": 1, "warmup": 1}
+    train_critic(small(out=tmp_path / "second", lr=1e-9, **again))
+    before, after = (load_file(tmp_path / name / CRITIC / WEIGHTS) for name in ("first", "second"))
+    for name, value in before.items():
+        assert torch.allclose(value, after[name], atol=1e-6), name
+    with pytest.raises(UsageError, match=r"cannot be started from: it has kind 'relative' instead of 'scalar'"):
+        train_critic(small(out=tmp_path / "third", kind="scalar", **again))
+    with pytest.raises(WeightsError, match="there is no critic"):
+        train_critic(small(out=tmp_path / "fourth", init=tmp_path / "nowhere"))
+
+
+def test_the_expert_is_predicted_unless_that_weighs_nothing(small: Small, tmp_path: Path) -> None:
+    train_critic(small(out=tmp_path / "with"))
+    train_critic(small(out=tmp_path / "without", reference_weight=0.0))
+    predicting, plain = (load_critic(tmp_path / name / CRITIC, "a" * 64) for name in ("with", "without"))
+    assert predicting.spec.reference
+    assert not plain.spec.reference
+    assert plain.network.reference is None
+
+
+def test_a_regression_critic_needs_an_expert(small: Small, tmp_path: Path, store: Any, decisions: Any) -> None:
+    some = [decisions(seed, task="ab"[seed % 2]) for seed in range(4)]
+    short = [dataclasses.replace(states, facts={WAYS: states.facts[WAYS][:, :, :2].copy()}) for states in some]
+    folder = store(tmp_path / "short", *short)
+    label(folder, LabelOptions(label_horizon=2), provenance={})
+    with pytest.raises(UsageError, match="no decision of these pairs has 3 actions of one"):
+        train_critic(small(data=(folder,), kind="regression", horizon=3))
 
 
 def test_equal_settings_give_equal_weights_and_another_seed_others(small: Small, tmp_path: Path) -> None:
