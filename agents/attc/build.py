@@ -21,6 +21,7 @@ from .distances import ChunkMetric, action_weights
 from .gates import AttcGate, FixedGate, ThresholdGate, describe_gate
 from .measures import MEASURES, MeasureSettings, build_measure
 from .selection import CONSENSUS, Selector
+from .shipped import BUNDLED, clutch_file, critic_folder
 from .tournaments import JUDGED
 
 type GateName = Literal["dtw", "pairwise", "temporal", "velocity", "random", "never", "always"]
@@ -60,7 +61,8 @@ class AttcOptions:
     """When to deliberate: where the dtw, pairwise, temporal or velocity doubt is above a threshold; or random, never,
     always."""
     clutch: Path | None = None
-    """What thinktwice calibrate wrote: the gate, its weights and its threshold, for one checkpoint."""
+    """What thinktwice calibrate wrote: the gate, its weights and its threshold, for one checkpoint. bundled and
+    bundled:NAME are the bundled policy's own; it is taken for that policy when neither gate nor clutch is given."""
     threshold: float | None = None
     """A threshold given by hand instead, in the gate's unit."""
     rate: float | None = None
@@ -74,7 +76,8 @@ class AttcOptions:
     selector: SelectorName | None = None
     """What chooses: copeland with a critic, else medoid, when not given. oracle is privileged (LIBERO's expert)."""
     critic: str | None = None
-    """Folder of a trained critic, or fake for tests; for copeland, knockout, medoid-veto and medoid-tie-break."""
+    """Folder of a trained critic; bundled and bundled:NAME are the bundled policy's own, fake is for tests. For copeland,
+    knockout, medoid-veto and medoid-tie-break."""
     candidates: int = 16
     """Chunks to choose from, the reflex and the gate's among them."""
     margin: float | None = None
@@ -93,6 +96,7 @@ def build_attc(options: AttcOptions, env: gym.Env[Any, Any]) -> AttcAgent:
     if options.policy is None:
         raise UsageError(f"the agent attc needs a policy: --policy NAME, one of {', '.join(POLICIES)}.")
     policy = build_policy(options.policy, env)
+    options = _with_bundled(options)
     world = cast("DeclaresConventions", env.unwrapped).conventions
     check_compatible(world, policy.conventions, world_name=str(env.unwrapped), policy_name=policy.name)
     plain = ChunkMetric(
@@ -103,7 +107,7 @@ def build_attc(options: AttcOptions, env: gym.Env[Any, Any]) -> AttcAgent:
     metric = settings.metric if options.clutch is not None and settings.name != "velocity" else plain
     described = describe_gate(gate, settings.to_json())
     if options.clutch is not None:
-        described["clutch"] = options.clutch.name
+        described["clutch"] = clutch_file(options.clutch).name
     select, selector = _selector(options, policy, env)
     return AttcAgent(
         policy=policy,
@@ -113,6 +117,16 @@ def build_attc(options: AttcOptions, env: gym.Env[Any, Any]) -> AttcAgent:
         metric=metric,
         settings={"gate": described, "selector": selector},
     )
+
+
+def _with_bundled(options: AttcOptions) -> AttcOptions:
+    """The bundled policy's own clutch and critic, where neither gate nor clutch is given."""
+    given = (options.gate, options.clutch, options.threshold, options.rate, options.observe or None)
+    if options.policy != BUNDLED or any(value is not None for value in given):
+        return options
+    judged = options.selector is None or options.selector in JUDGED
+    critic = options.critic or (BUNDLED if judged else None)
+    return dataclasses.replace(options, clutch=Path(BUNDLED), critic=critic)
 
 
 def _gate(options: AttcOptions, policy: Policy, plain: ChunkMetric) -> tuple[AttcGate, MeasureSettings]:
@@ -139,6 +153,7 @@ def _calibrated(
     options: AttcOptions, path: Path, policy: Policy, plain: ChunkMetric
 ) -> tuple[AttcGate, MeasureSettings]:
     _refuse(options, ("threshold", "rate", "observe"), "--clutch FILE brings its own threshold")
+    path = clutch_file(path)
     clutch = load_clutch(path)
     clutch.check_policy(policy.describe(), source=str(path))
     settings = clutch.measure
@@ -221,7 +236,7 @@ def _critic(source: str, policy: Policy) -> Critic:
         return FakeCritic()
     from ...critics import load_critic
 
-    return load_critic(Path(source).expanduser(), policy.describe().get("sha256"))
+    return load_critic(critic_folder(source), policy.describe().get("sha256"))
 
 
 def _described(critic: Critic, source: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import gymnasium as gym
@@ -21,9 +22,11 @@ from ...errors import ConfigError, ContractError, UsageError
 from ..agent import Agent, Decision
 from ..catalog import POLICIES, build_policy
 from ..policy import Policy, Proposal
-from .contract import LabelSource, Moment
+from .again import RecordedEpisodes, recorded_moment
+from .contract import Evidence, LabelSource, Moment
 from .simulation import Simulation
 from .sources import SourceOptions, build_source
+from .states import StoredStates
 
 PREFIX = "pairs."
 FEATURE, EXTRA, FACT = f"{PREFIX}feature.", f"{PREFIX}extra.", f"{PREFIX}fact."
@@ -47,6 +50,9 @@ class CollectorOptions(SourceOptions):
     critic: str = ""
     """A critic's folder: its favourite candidate is executed, so that the labels come from its own rollouts; the
     policy's first candidate when empty."""
+    again: Path | None = None
+    """An earlier pair set of --source expert: its episodes are played again, action by action, and its expert's chunks
+    label this policy's candidates. Give the same --tasks, --episodes, --seed and --execute."""
 
 
 class Collector:
@@ -58,6 +64,7 @@ class Collector:
         critic: chooses what is executed; None for the first candidate.
         simulation: tells the phase of the task.
         options: how many candidates, and how often they are labelled.
+        recorded: what is played again, instead of choosing and labelling; None otherwise.
 
     Raises:
         ConfigError: a number makes no sense.
@@ -70,6 +77,8 @@ class Collector:
         critic: Critic | None,
         simulation: Simulation,
         options: CollectorOptions,
+        *,
+        recorded: RecordedEpisodes | None = None,
     ) -> None:
         if options.candidates < 2:
             raise ConfigError(f"pairs need at least 2 candidates, got {options.candidates}.")
@@ -78,13 +87,14 @@ class Collector:
         if not 0.0 < options.share <= 1.0:
             raise ConfigError(f"share must be more than 0 and at most 1, got {options.share}.")
         self._policy, self._source, self._critic, self._simulation = policy, source, critic, simulation
-        self._options = options
+        self._options, self._recorded = options, recorded
+        self._episode: StoredStates | None = None
         self._seed, self._index = 0, 0
         self._committed: Array | None = None
 
     def reset(self, *, seed: int) -> None:
         """Begin an episode."""
-        self._seed, self._index, self._committed = seed, 0, None
+        self._seed, self._index, self._committed, self._episode = seed, 0, None, None
 
     def act(self, observation: Observation) -> Decision:
         """Propose, have it labelled, and choose.  Labels never change what is executed."""
@@ -94,6 +104,8 @@ class Collector:
         if chunks.ndim != 3:
             raise ContractError(f"pairs need chunks of vectors, float32[N, T, A]; {self._policy.name} proposes others.")
         proposal = dataclasses.replace(proposal, chunks=chunks)
+        if self._recorded is not None:
+            return self._play_again(observation, proposal, self._recorded)
         notes: Mapping[str, Any] = {}
         if np.random.default_rng(derive_seed(seed, "labelled")).random() < options.share:
             notes = self._label(observation, proposal, seed)
@@ -122,7 +134,21 @@ class Collector:
             "candidates": self._options.candidates,
             "execute": self._options.execute,
             "share": self._options.share,
+            "again": None if self._options.again is None else self._options.again.name,
         }
+
+    def _play_again(self, observation: Observation, proposal: Proposal, recorded: RecordedEpisodes) -> Decision:
+        if self._episode is None:
+            self._episode = recorded.find(self._seed)
+        then = recorded_moment(self._episode, self._index, observation)
+        self._index += 1
+        return Decision(
+            chunk=then.executed[: self._options.execute],
+            why="as recorded",
+            candidates=list(proposal.chunks),
+            cost=proposal.cost,
+            notes=_notes(observation, proposal, Evidence(facts=then.facts), committed=then.committed, phase=then.phase),
+        )
 
     def _label(self, observation: Observation, proposal: Proposal, seed: int) -> dict[str, Any]:
         moment = Moment(
@@ -133,13 +159,7 @@ class Collector:
             seed=seed,
         )
         evidence = self._source.evidence(moment)
-        notes: dict[str, Any] = {FEATURE + name: value for name, value in readable(observation, proposal).items()}
-        notes |= {EXTRA + role: chunks for role, chunks in evidence.extra.items()}
-        notes |= {FACT + name: value for name, value in evidence.facts.items()}
-        if self._committed is not None and len(self._committed):
-            notes[COMMITTED] = self._committed
-        phase = self._simulation.phase()
-        return notes if phase is None else notes | {PHASE: phase}
+        return _notes(observation, proposal, evidence, committed=self._committed, phase=self._simulation.phase())
 
     def _choose(self, observation: Observation, proposal: Proposal) -> tuple[int, Array | None]:
         if self._critic is None:
@@ -149,6 +169,18 @@ class Collector:
         pairs = [(first, second) for first in chunks for second in chunks]
         preferences = self._critic.prefer(observation, pairs, context).reshape(len(chunks), len(chunks))
         return int(preferences.sum(axis=1).argmax()), preferences
+
+
+def _notes(
+    observation: Observation, proposal: Proposal, evidence: Evidence, *, committed: Array | None, phase: str | None
+) -> dict[str, Any]:
+    """A labelled decision in the trace."""
+    notes: dict[str, Any] = {FEATURE + name: value for name, value in readable(observation, proposal).items()}
+    notes |= {EXTRA + role: chunks for role, chunks in evidence.extra.items()}
+    notes |= {FACT + name: value for name, value in evidence.facts.items()}
+    if committed is not None and len(committed):
+        notes[COMMITTED] = committed
+    return notes if phase is None else notes | {PHASE: phase}
 
 
 def readable(observation: Observation, proposal: Proposal) -> dict[str, Array]:
@@ -170,8 +202,11 @@ def build_collector(options: CollectorOptions, env: gym.Env[Any, Any]) -> Agent:
     """
     if options.policy is None:
         raise UsageError(f"pairs are of a policy's candidates: --policy NAME, one of {', '.join(POLICIES)}.")
+    if options.again is not None and (options.source != "expert" or options.critic):
+        raise UsageError("--again plays what was recorded, with --source expert's labels and without --critic.")
     policy = build_policy(options.policy, env)
     world = cast("DeclaresConventions", env.unwrapped)
     check_compatible(world.conventions, policy.conventions, world_name=str(env.unwrapped), policy_name=policy.name)
     critic = load_critic(options.critic, policy.describe().get("sha256")) if options.critic else None
-    return Collector(policy, build_source(options, policy, env), critic, Simulation(env), options)
+    recorded = None if options.again is None else RecordedEpisodes(options.again)
+    return Collector(policy, build_source(options, policy, env), critic, Simulation(env), options, recorded=recorded)

@@ -190,3 +190,38 @@ def test_the_record_says_what_decides(checkpoint: Path, libero_look: Any) -> Non
     assert len(described["policy"]["sha256"]) == 64
     assert described["selector"] == {"name": "medoid"}
     json.dumps(described, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"clutch": Path("bundled:dtv"), "gate": None}, r"no bundled clutch 'dtv'.*dtw"),
+        ({"critic": "bundled:rak"}, r"no bundled critic 'rak'.*rac"),
+        ({"critic": "bundled:"}, "no bundled critic ''"),
+    ],
+)
+def test_bundled_names_that_nothing_has(changes: dict[str, Any], words: str, env: MultiStep) -> None:
+    with pytest.raises(UsageError, match=words):
+        build_attc(options(**changes), env)
+
+
+def test_bundled_critics_and_clutches_are_for_the_bundled_policy_alone(env: MultiStep) -> None:
+    for name in ("dtw", "temporal", "velocity"):
+        with pytest.raises(ConfigError, match="was calibrated on another policy"):
+            build_attc(options(clutch=Path(f"bundled:{name}"), gate=None, execute=8), env)
+    for name in ("rac", "scalar", "action-only", "regression"):
+        with pytest.raises(WeightsError, match="train one for this policy"):
+            build_attc(options(critic=f"bundled:{name}"), env)
+
+
+def test_the_bundled_policy_brings_its_clutch_and_critic(libero_look: Any) -> None:
+    own = AttcOptions(policy="bundled", execute=8)
+    described = build_attc(own, libero_look).describe()
+    assert described["gate"]["clutch"] == "dtw.json"
+    assert described["selector"]["name"] == "copeland"
+    assert described["selector"]["critic"]["critic"] == "relative"
+    by_consensus = build_attc(dataclasses.replace(own, selector="medoid"), libero_look).describe()
+    assert by_consensus["gate"]["clutch"] == "dtw.json"
+    assert by_consensus["selector"] == {"name": "medoid"}
+    with pytest.raises(ConfigError, match="needs a threshold"):
+        build_attc(dataclasses.replace(own, gate="dtw"), libero_look)
