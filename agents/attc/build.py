@@ -76,8 +76,8 @@ class AttcOptions:
     selector: SelectorName | None = None
     """What chooses: copeland with a critic, else medoid, when not given. oracle is privileged (LIBERO's expert)."""
     critic: str | None = None
-    """Folder of a trained critic; bundled and bundled:NAME are the bundled policy's own, fake is for tests. For copeland,
-    knockout, medoid-veto and medoid-tie-break."""
+    """Folder of a trained critic; bundled and bundled:NAME are the bundled policy's own, fake is for tests. For
+    copeland, knockout, medoid-veto and medoid-tie-break."""
     candidates: int = 16
     """Chunks to choose from, the reflex and the gate's among them."""
     margin: float | None = None

@@ -13,7 +13,7 @@ from ...envs.libero.env import LiberoEnv
 from ...errors import UsageError
 from ..experts import LiberoExpert
 from ..policy import Proposal
-from .simple import check_count
+from .simple import check_count, check_no_argument
 
 
 class ExpertPolicy:
@@ -62,8 +62,7 @@ def build_expert(argument: str, env: gym.Env[Any, Any]) -> ExpertPolicy:
     Raises:
         UsageError: an argument was given, or the world has no expert.
     """
-    if argument:
-        raise UsageError(f"policy 'expert' takes no argument, got {argument!r}. Write --policy expert.")
+    check_no_argument("expert", argument)
     world = env.unwrapped
     if not isinstance(world, LiberoEnv):
         raise UsageError(f"there is an expert for LIBERO only, not for {world}. Choose another --policy.")

@@ -104,7 +104,7 @@ def build_random(argument: str, env: gym.Env[Any, Any]) -> RandomPolicy:
     Raises:
         UsageError: an argument was given.
     """
-    _no_argument("random", argument)
+    check_no_argument("random", argument)
     return RandomPolicy(env.unwrapped.action_space)
 
 
@@ -114,14 +114,15 @@ def build_hold(argument: str, env: gym.Env[Any, Any]) -> HoldPolicy:
     Raises:
         UsageError: an argument was given, or the world does not know an action that changes nothing.
     """
-    _no_argument("hold", argument)
+    check_no_argument("hold", argument)
     world = env.unwrapped
     if not isinstance(world, Holds):
         raise UsageError(f"{world} has no hold_action(), so 'hold' cannot know what changes nothing there.")
     return HoldPolicy(world)
 
 
-def _no_argument(name: str, argument: str) -> None:
+def check_no_argument(name: str, argument: str) -> None:
+    """Raise `UsageError` if anything stands after the colon of a policy that takes nothing there."""
     if argument:
         raise UsageError(f"policy {name!r} takes no argument, got {argument!r}. Write --policy {name}.")
 

@@ -11,6 +11,7 @@ from ...envs import Conventions, DeclaresConventions, Observation
 from ...envs.observations import STATE
 from ...errors import ContractError, ConventionError
 from ..policy import Proposal
+from .simple import check_no_argument
 
 _CENTRE = np.array([0.45, 0.0, 0.2])
 """Metres, base frame: over the table in front of a Panda."""
@@ -66,12 +67,14 @@ class WavePolicy:
         return {"policy": self.name, "centre": _CENTRE.tolist(), "radius": _RADIUS, "speed": _SPEED}
 
 
-def build_wave(argument: str, env: gym.Env[Any, Any]) -> WavePolicy:  # noqa: ARG001  # it has no argument
+def build_wave(argument: str, env: gym.Env[Any, Any]) -> WavePolicy:
     """The policy for a world.
 
     Raises:
+        UsageError: an argument was given.
         ConventionError: the world's actions do not begin with a position delta, or its state with a position.
     """
+    check_no_argument("wave", argument)
     conventions = cast("DeclaresConventions", env.unwrapped).conventions
     action, state = conventions.action[:1], conventions.state[:1]
     if not action or action[0].name != "position" or action[0].representation != "delta":

@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from thinktwice.agents import Policy
 from thinktwice.agents.policies.simple import HoldPolicy, RandomPolicy, build_hold, build_random
+from thinktwice.agents.policies.wave import build_wave
 from thinktwice.errors import ContractError, UsageError
 
 
@@ -73,5 +74,7 @@ def test_hold_repeats_the_worlds_own_action() -> None:
 def test_builders_refuse_what_they_cannot_do() -> None:
     with pytest.raises(UsageError, match="takes no argument"):
         build_random("fast", Bare())
+    with pytest.raises(UsageError, match="'wave' takes no argument, got 'fast'"):
+        build_wave("fast", Bare())
     with pytest.raises(UsageError, match="hold_action"):
         build_hold("", Bare())
