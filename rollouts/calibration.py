@@ -1,7 +1,7 @@
 """Calibrating the clutch: from recorded rollouts of one checkpoint to the threshold that reaches a target.
 
 Doubt is computed again from the candidates that the rollouts recorded, so that one set of rollouts serves several gates
-and weights.  The velocity gate's is taken as recorded: it asks the network.
+and weights.  What asks a network, the velocity and the critic gate, is taken as recorded.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ from .records import Run
 from .traces import Trace, TracedDecision
 
 type TargetKind = Literal["percentile", "rate", "false-alarms", "misses"]
+
+_RECORDED = ("velocity", "critic")
+"""Gates whose doubt cannot be computed from candidates."""
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
 
@@ -108,8 +111,8 @@ def calibrate(
     judged = [(trace, status == "success") for trace, status in traces if status != "error"]
     if not judged:
         raise ConfigError(f"{_names(runs)} hold no episode that came to an end. Record rollouts first.")
-    if gate == "velocity":
-        settings = _recorded_settings(runs)
+    if gate in _RECORDED:
+        settings = _recorded_settings(runs, gate)
         episodes = [EpisodeDoubts(doubts=_recorded(trace), success=solved) for trace, solved in judged]
     else:
         scale = np.concatenate([trace.actions for trace, _ in judged]).std(axis=0, dtype=np.float64) if scaled else None
@@ -233,18 +236,24 @@ def _recorded(trace: Trace) -> Array:
     return np.array([decision.doubt for decision in trace.decisions], float)
 
 
-def _recorded_settings(runs: Sequence[Run]) -> MeasureSettings:
-    """The velocity gate's settings as the runs were recorded with it."""
+def _recorded_settings(runs: Sequence[Run], name: str) -> MeasureSettings:
+    """The gate's settings as the runs were recorded with it."""
     recorded = [cast("dict[str, Any]", run.agent["gate"]) for run in runs]
+    of_one = ("metric", "candidates", "critic")
     for run, gate in zip(runs, recorded, strict=True):
-        if gate["name"] != "velocity" or gate["metric"] != recorded[0]["metric"]:
+        if gate["name"] != name or any(gate.get(key) != recorded[0].get(key) for key in of_one):
             raise ConfigError(
-                f"{run.path} did not record the velocity gate's doubt, or with other weights. Its doubt cannot be "
-                "computed from candidates: record rollouts with --gate velocity --observe."
+                f"{run.path} did not record the {name} gate's doubt, or with other settings. Its doubt cannot be "
+                f"computed from candidates: record rollouts with --gate {name} --observe."
             )
     gate = recorded[0]
-    metric = ChunkMetric(weights=tuple(gate["metric"]["weights"]), execute=gate["metric"]["execute"])
-    return MeasureSettings(name="velocity", metric=metric, gripper_weight=gate["gripper_weight"])
+    return MeasureSettings(
+        name=name,
+        metric=ChunkMetric(weights=tuple(gate["metric"]["weights"]), execute=gate["metric"]["execute"]),
+        gripper_weight=gate["gripper_weight"],
+        candidates=gate["candidates"],
+        critic=gate.get("critic"),
+    )
 
 
 def _names(runs: Sequence[Run]) -> str:

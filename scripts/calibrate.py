@@ -31,8 +31,8 @@ class CalibrateOptions:
     """Run folders of --agent attc, all with the same checkpoint and the same --execute."""
     out: Path
     """The clutch file to write; --agent attc reads it with --clutch."""
-    gate: Literal["dtw", "pairwise", "temporal", "velocity"] = "dtw"
-    """The measure of doubt. All but velocity are computed again from the recorded candidates."""
+    gate: Literal["dtw", "pairwise", "temporal", "velocity", "critic"] = "dtw"
+    """The measure of doubt. All but velocity and critic are computed again from the recorded candidates."""
     percentile: float | None = None
     """The threshold is this percentile of all decisions' doubts; 80, as in the paper, when no target is given."""
     rate: float | None = None

@@ -6,7 +6,7 @@ from .agent import AttcAgent
 from .build import AttcOptions, build_attc
 from .clutch import Clutch, load_clutch, policy_fingerprint
 from .distances import ChunkMetric, action_weights
-from .gates import FixedGate, ThresholdGate
+from .gates import CriticGate, FixedGate, ThresholdGate
 from .measures import COMMITTED, MEASURES, Measure, MeasureSettings, build_measure
 from .selection import Deliberation, Selection, Selector
 
@@ -17,6 +17,7 @@ __all__ = [
     "AttcOptions",
     "ChunkMetric",
     "Clutch",
+    "CriticGate",
     "Deliberation",
     "FixedGate",
     "Measure",

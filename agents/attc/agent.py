@@ -85,7 +85,7 @@ class AttcAgent:
         with watch("gate"):
             doubt = self._gate.doubt(observation, proposal)
         opened = self._gate.opens(doubt)
-        spent = proposal.cost + Cost(denoising_steps=self._gate.evaluations)
+        spent = proposal.cost + Cost(denoising_steps=self._gate.evaluations, comparisons=self._gate.comparisons)
         selection: Selection | None = None
         if opened:
             proposal, more = self._complete(observation, proposal, seed)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -18,13 +19,13 @@ from ..policy import Policy
 from .agent import AttcAgent
 from .clutch import load_clutch
 from .distances import ChunkMetric, action_weights
-from .gates import AttcGate, FixedGate, ThresholdGate, describe_gate
+from .gates import CRITIC, AttcGate, CriticGate, FixedGate, ThresholdGate, describe_gate
 from .measures import MEASURES, MeasureSettings, build_measure
 from .selection import CONSENSUS, Selector
 from .shipped import BUNDLED, clutch_file, critic_folder
 from .tournaments import JUDGED
 
-type GateName = Literal["dtw", "pairwise", "temporal", "velocity", "random", "never", "always"]
+type GateName = Literal["dtw", "pairwise", "temporal", "velocity", "critic", "random", "never", "always"]
 type SelectorName = Literal[
     "first",
     "random",
@@ -58,8 +59,8 @@ class AttcOptions:
     execute: int | None = None
     """Actions to execute of each chunk before the next look. Not given: as the checkpoint was made for, or all."""
     gate: GateName | None = None
-    """When to deliberate: where the dtw, pairwise, temporal or velocity doubt is above a threshold; or random, never,
-    always."""
+    """When to deliberate: where the dtw, pairwise, temporal, velocity or critic doubt is above a threshold; or random,
+    never, always."""
     clutch: Path | None = None
     """What thinktwice calibrate wrote: the gate, its weights and its threshold, for one checkpoint. bundled and
     bundled:NAME are the bundled policy's own; it is taken for that policy when neither gate nor clutch is given."""
@@ -70,7 +71,7 @@ class AttcOptions:
     observe: bool = False
     """Measure doubt and never deliberate: the rollouts that thinktwice calibrate reads."""
     gate_candidates: int = 2
-    """Candidates that --gate pairwise compares."""
+    """Candidates that --gate pairwise and --gate critic compare."""
     gripper_weight: float = GRIPPER_WEIGHT
     """Weight of the gripper's entries in distances; the other entries have 1, or what the clutch says."""
     selector: SelectorName | None = None
@@ -102,13 +103,14 @@ def build_attc(options: AttcOptions, env: gym.Env[Any, Any]) -> AttcAgent:
     plain = ChunkMetric(
         weights=action_weights(world.action, scale=None, gripper=options.gripper_weight), execute=options.execute
     )
-    gate, settings = _gate(options, policy, plain)
+    judge = cache(lambda: _critic(options.critic, policy))
+    gate, settings = _gate(options, policy, plain, judge)
     # Selectors measure as the clutch does, except that the velocity gate's weights are for normalised actions.
     metric = settings.metric if options.clutch is not None and settings.name != "velocity" else plain
     described = describe_gate(gate, settings.to_json())
     if options.clutch is not None:
         described["clutch"] = clutch_file(options.clutch).name
-    select, selector = _selector(options, policy, env)
+    select, selector = _selector(options, judge, env, asks=isinstance(gate, CriticGate))
     return AttcAgent(
         policy=policy,
         gate=gate,
@@ -129,7 +131,9 @@ def _with_bundled(options: AttcOptions) -> AttcOptions:
     return dataclasses.replace(options, clutch=Path(BUNDLED), critic=critic)
 
 
-def _gate(options: AttcOptions, policy: Policy, plain: ChunkMetric) -> tuple[AttcGate, MeasureSettings]:
+def _gate(
+    options: AttcOptions, policy: Policy, plain: ChunkMetric, judge: Callable[[], Critic]
+) -> tuple[AttcGate, MeasureSettings]:
     name = options.gate
     if name in ("never", "always"):
         _refuse(options, ("clutch", "threshold", "rate", "observe"), f"--gate {name} looks at nothing")
@@ -137,20 +141,24 @@ def _gate(options: AttcOptions, policy: Policy, plain: ChunkMetric) -> tuple[Att
         settings = MeasureSettings(name=name, metric=plain, gripper_weight=options.gripper_weight)
         return FixedGate(always=name == "always", candidates_needed=max(1, needed)), settings
     if options.clutch is not None:
-        return _calibrated(options, options.clutch, policy, plain)
+        return _calibrated(options, options.clutch, policy, plain, judge)
     if name is None:
         raise UsageError(
             "say when to deliberate: --clutch FILE (see thinktwice calibrate --help), --gate never, --gate always, or "
-            f"--gate NAME with --threshold or --observe, NAME one of {', '.join(MEASURES)}."
+            f"--gate NAME with --threshold or --observe, NAME one of {', '.join((*MEASURES, CRITIC))}."
         )
     settings = MeasureSettings(
         name=name, metric=plain, gripper_weight=options.gripper_weight, candidates=options.gate_candidates
     )
+    if name == CRITIC:
+        settings = dataclasses.replace(settings, critic=_weights(judge()))
+        threshold = _threshold(options)
+        return CriticGate(critic=judge(), threshold=threshold, candidates_needed=settings.candidates), settings
     return ThresholdGate(measure=build_measure(settings, policy), threshold=_threshold(options)), settings
 
 
 def _calibrated(
-    options: AttcOptions, path: Path, policy: Policy, plain: ChunkMetric
+    options: AttcOptions, path: Path, policy: Policy, plain: ChunkMetric, judge: Callable[[], Critic]
 ) -> tuple[AttcGate, MeasureSettings]:
     _refuse(options, ("threshold", "rate", "observe"), "--clutch FILE brings its own threshold")
     path = clutch_file(path)
@@ -169,6 +177,14 @@ def _calibrated(
             f"the clutch {path} weighs actions of {len(settings.metric.weights)} entries, the world's have "
             f"{len(plain.weights)}. It was calibrated in another world."
         )
+    if settings.name == CRITIC:
+        if (found := _weights(judge())) != settings.critic:
+            raise ConfigError(
+                f"the clutch {path} was calibrated with another critic ({settings.critic} there, {found} now). Give "
+                "that one with --critic, or record rollouts with --gate critic --observe and calibrate again."
+            )
+        gate = CriticGate(critic=judge(), threshold=clutch.threshold, candidates_needed=settings.candidates)
+        return gate, settings
     return ThresholdGate(measure=build_measure(settings, policy), threshold=clutch.threshold), settings
 
 
@@ -195,8 +211,10 @@ def _refuse(options: AttcOptions, names: tuple[str, ...], why: str) -> None:
         raise ConfigError(f"{why}, so --{given[0]} makes no sense beside it. Leave it out.")
 
 
-def _selector(options: AttcOptions, policy: Policy, env: gym.Env[Any, Any]) -> tuple[Selector, dict[str, Any]]:
-    """The selector, and what the record says of it."""
+def _selector(
+    options: AttcOptions, judge: Callable[[], Critic], env: gym.Env[Any, Any], *, asks: bool
+) -> tuple[Selector, dict[str, Any]]:
+    """The selector, and what the record says of it; ``asks``: the gate has the critic already."""
     name = options.selector or ("copeland" if options.critic else "medoid")
     described: dict[str, Any] = {"name": name}
     if name in JUDGED:
@@ -208,11 +226,11 @@ def _selector(options: AttcOptions, policy: Policy, env: gym.Env[Any, Any]) -> t
         margin = MARGIN if options.margin is None else options.margin
         if not 0.0 <= margin < 0.5:
             raise ConfigError(f"margin must be from 0 to below 0.5, got {margin}.")
-        critic = _critic(options.critic, policy)
+        critic = judge()
         described |= {"margin": margin, "critic": _described(critic, options.critic)}
         select: Selector = partial(JUDGED[name], critic=critic, margin=margin)
     else:
-        if options.critic is not None or options.margin is not None:
+        if (options.critic is not None and not asks) or options.margin is not None:
             raise ConfigError(f"the selector {name!r} asks no critic. Leave --critic and --margin out.")
         select = _without_critic(name, env)
         described |= {"privileged": True} if name == "oracle" else {}
@@ -229,7 +247,9 @@ def _without_critic(name: str, env: gym.Env[Any, Any]) -> Selector:
     return CONSENSUS[name]
 
 
-def _critic(source: str, policy: Policy) -> Critic:
+def _critic(source: str | None, policy: Policy) -> Critic:
+    if source is None:
+        raise ConfigError("the gate 'critic' asks a critic: --critic FOLDER (see thinktwice train critic --help).")
     if source == FAKE_CRITIC:
         from ...critics.fakes import FakeCritic
 
@@ -237,6 +257,12 @@ def _critic(source: str, policy: Policy) -> Critic:
     from ...critics import load_critic
 
     return load_critic(critic_folder(source), policy.describe().get("sha256"))
+
+
+def _weights(critic: Critic) -> str | None:
+    """The hash of the critic's weights; None where it has none."""
+    described = _described(critic, "")
+    return described.get("sha256") if isinstance(described, dict) else None
 
 
 def _described(critic: Critic, source: str) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ...errors import ConfigError, WeightsError
+from .gates import CRITIC
 from .measures import MEASURES, MeasureSettings
 
 FORMAT = 1
@@ -83,7 +84,7 @@ class Clutch:
         clutch = _READER.validate_json(json.dumps(data), strict=True, extra="forbid")
         if not math.isfinite(clutch.threshold):
             raise ValueError(f"its threshold is {clutch.threshold}")
-        if clutch.measure.name not in MEASURES:
+        if clutch.measure.name not in (*MEASURES, CRITIC):
             raise ValueError(f"there is no gate {clutch.measure.name!r}")
         return clutch
 

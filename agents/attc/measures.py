@@ -8,6 +8,8 @@
 | ``velocity`` | how much the flow's velocity changes on the way from noise to actions | 1 | evaluations of the field |
 | ``random`` | a number in [0, 1) that knows nothing: the control at a matched rate | 1 | nothing |
 
+(The gate ``critic`` measures no distance: see `thinktwice.agents.attc.gates.CriticGate`.)
+
 A measure is a pure function of a proposal.  What it needs of the episode's past, the agent puts into the proposal's
 notes under `COMMITTED`.
 """
@@ -167,16 +169,18 @@ class MeasureSettings:
     """Which measure, and how it looks at chunks: plain data that a clutch file holds.
 
     Attributes:
-        name: one of `MEASURES`.
+        name: one of `MEASURES`, or ``critic``.
         metric: weights and executed length.
         gripper_weight: the gripper's own weight, which the metric's weights contain.
-        candidates: how many candidates ``pairwise`` compares.
+        candidates: how many candidates ``pairwise`` and ``critic`` compare.
+        critic: of the gate ``critic``, the hash of the critic's weights; None where it has none.
     """
 
     name: str
     metric: ChunkMetric
     gripper_weight: float
     candidates: int = 2
+    critic: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

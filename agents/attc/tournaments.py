@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ...critics import Critic, CriticContext
+from ...critics import Critic
 from ...envs import Array
-from ...errors import require
+from .judging import preferences
 from .selection import Deliberation, Selection, choose, mean_distances
 
 CENTRAL = 4
@@ -100,22 +100,10 @@ def round_robin(deliberation: Deliberation, critic: Critic, entrants: Sequence[i
 
 
 def ask(deliberation: Deliberation, critic: Critic, pairs: Sequence[tuple[int, int]]) -> Array:
-    """The critic's preferences for pairs of candidates.
-
-    Returns:
-        ``float32[P]``.
-
-    Raises:
-        ContractError: the critic's answer is no list of P probabilities.
-    """
-    chunks = deliberation.proposal.chunks
-    context = CriticContext(
-        features=deliberation.proposal.features, candidates=list(chunks), committed=deliberation.committed
+    """The critic's preferences for pairs of candidates, ``float32[P]``; see `preferences`."""
+    return preferences(
+        critic, deliberation.observation, deliberation.proposal, committed=deliberation.committed, pairs=pairs
     )
-    preferred = np.asarray(critic.prefer(deliberation.observation, [(chunks[i], chunks[j]) for i, j in pairs], context))
-    good = preferred.shape == (len(pairs),) and bool(((preferred >= 0) & (preferred <= 1)).all())
-    require(good, f"a critic must give {len(pairs)} probabilities, got {preferred.tolist()}")
-    return preferred
 
 
 JUDGED: Mapping[str, Callable[..., Selection]] = {

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,26 @@ def test_the_command_writes_a_clutch_for_the_same_policy_only(
     out.write_text(json.dumps(json.loads(out.read_text()) | {"format": 7}))
     with pytest.raises(WeightsError, match="format is 7"):
         load_clutch(out)
+
+
+@pytest.mark.slow
+def test_a_critics_gate_is_calibrated_as_recorded_and_bound_to_its_critic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guarded = record(tmp_path / "guarded", gate="critic", critic="fake")
+    recorded = [d.doubt for one in guarded.episodes for d in guarded.trace(one.key).decisions]
+    clutch = from_runs(guarded, gate="critic")
+    assert clutch.threshold == pytest.approx(np.percentile(recorded, 80))
+    assert (clutch.measure.name, clutch.measure.candidates, clutch.measure.critic) == ("critic", 2, None)
+    out = tmp_path / "clutch.json"
+    write_clutch(out, clutch)
+    play = ["rollout", "fake", "--agent", "attc", "--policy", POLICY, "--execute", "2", "--clutch", str(out)]
+    play += ["--critic", "fake", "--tasks", "0", "--episodes", "2", "--candidates", "4", "--no-report"]
+    assert call([*play, "--out", str(tmp_path / "run")]) == 0
+    foreign = dataclasses.replace(clutch, measure=dataclasses.replace(clutch.measure, critic="0f3a"))
+    write_clutch(out, foreign)
+    assert call([*play, "--out", str(tmp_path / "foreign")]) == 2
+    assert "calibrated with another critic (0f3a there, None now" in capsys.readouterr().err
 
 
 @pytest.mark.slow

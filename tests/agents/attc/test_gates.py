@@ -13,6 +13,7 @@ from thinktwice.agents import Proposal
 from thinktwice.agents.attc import (
     COMMITTED,
     ChunkMetric,
+    CriticGate,
     FixedGate,
     MeasureSettings,
     ThresholdGate,
@@ -22,6 +23,8 @@ from thinktwice.agents.attc.distances import dtw_cost
 from thinktwice.agents.conformance import check_gate
 from thinktwice.agents.fakes import FakePolicy
 from thinktwice.agents.policies.bundled import BundledPolicy, build_bundled
+from thinktwice.critics import CriticContext
+from thinktwice.critics.fakes import FakeCritic
 from thinktwice.envs import Observation
 from thinktwice.errors import ConfigError, ContractError, UsageError
 
@@ -44,6 +47,42 @@ def proposal(count: int = 4, seed: int = 0, **notes: Any) -> Proposal:
 @pytest.mark.parametrize("name", ["dtw", "pairwise", "temporal", "random"])
 def test_gates_keep_their_contract(name: str) -> None:
     check_gate(gate(name, candidates=3), {}, proposal(committed=np.ones((2, 2), np.float32)))
+
+
+def test_the_critic_gate_keeps_its_contract() -> None:
+    check_gate(CriticGate(critic=FakeCritic(), threshold=0.5, candidates_needed=3), {}, proposal())
+
+
+def test_the_critic_gate_looks_at_the_reflex_and_its_few_rivals() -> None:
+    chunks = np.stack([np.full((5, 2), size, np.float32) for size in (0.5, 0.2, 0.4, 0.0)])
+    measured = CriticGate(critic=FakeCritic(), threshold=0.5, candidates_needed=3)
+    doubt = measured.doubt({}, Proposal(chunks=chunks))
+    assert doubt == pytest.approx(1 / (1 + np.exp(0.2 - 0.5)))
+    assert measured.opens(doubt)
+    best_first = Proposal(chunks=chunks[[1, 0, 2, 3]])
+    assert not measured.opens(measured.doubt({}, best_first))
+
+
+def test_the_critic_gate_tells_the_critic_what_it_knows() -> None:
+    asked: list[CriticContext] = []
+
+    class Listening(FakeCritic):
+        def prefer(self, observation: Any, pairs: Any, context: CriticContext) -> np.ndarray:
+            asked.append(context)
+            return super().prefer(observation, pairs, context)
+
+    given = dataclasses.replace(proposal(committed=np.ones((2, 2), np.float32)), features={"summary": np.ones(3)})
+    CriticGate(critic=Listening(), threshold=0.5).doubt({}, given)
+    (context,) = asked
+    np.testing.assert_array_equal(context.candidates, given.chunks[:2])
+    assert context.committed is given.notes[COMMITTED]
+    assert context.features == given.features
+
+
+@pytest.mark.parametrize(("changes", "words"), [({"threshold": math.nan}, "nan"), ({"candidates_needed": 1}, "got 1")])
+def test_critic_gates_that_make_no_sense(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        CriticGate(critic=FakeCritic(), **({"threshold": 0.5} | changes))
 
 
 @pytest.mark.parametrize("always", [True, False])
