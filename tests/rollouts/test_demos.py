@@ -154,6 +154,7 @@ def test_a_run_of_another_agent_has_no_labels(tmp_path: Path) -> None:
         render(played, open_fake("fake", given), tmp_path / "frames", workers=1)
 
 
+@pytest.mark.slow
 def test_an_expert_that_solves_nothing_is_an_error(tmp_path: Path) -> None:
     lost = DemonstratorOptions(expert="fake:0", perturb=0.0)
     with pytest.raises(UsageError, match="solved none of 1 attempts"):

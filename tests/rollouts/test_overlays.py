@@ -72,6 +72,7 @@ def test_maps_that_cannot_share_a_window_are_refused() -> None:
         Atlas([a_map(0.0, 2, 2), a_map(1e6, 2, 2)])
 
 
+@pytest.mark.slow
 def test_a_film_shows_the_map_beside_the_camera(run_copy: Run, tmp_path: Path) -> None:
     import av
 

@@ -137,6 +137,7 @@ def test_what_the_engine_is_not_told_is_asked_for(
         make_plan(config(tmp_path, **settings))
 
 
+@pytest.mark.slow
 def test_an_address_where_nothing_listens_is_a_mistake_in_the_call() -> None:
     pytest.importorskip("ray", reason="ray is not installed: pip install -e '.[ray]'")
     with pytest.raises(UsageError, match=r"no Ray cluster at 127\.0\.0\.1:9"), connected("127.0.0.1:9"):

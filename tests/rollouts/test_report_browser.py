@@ -19,6 +19,8 @@ from thinktwice.rollouts.report_runs import write_side_by_side
 from thinktwice.rollouts.traces import TracedDecision, write_trace
 from thinktwice.rollouts.video import film_episodes
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"quotes\" 'and' {{ 7 * 7 }} & ünïcode"
 OPEN = "document.querySelector('details.episode[open]')"
 

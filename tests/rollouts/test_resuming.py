@@ -143,6 +143,7 @@ def finished(reference: Path, tmp_path: Path) -> Iterator[Path]:
         yield out
 
 
+@pytest.mark.slow
 def test_a_torn_last_line_is_dropped_with_a_notice_and_played_again(
     finished: Path, reference: Path, config: Config, lines: Lines
 ) -> None:

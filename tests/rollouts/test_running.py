@@ -83,6 +83,7 @@ def test_the_number_of_workers_changes_nothing(
     assert 1 <= len(used) <= workers  # on a busy machine one may be done before the last has started
 
 
+@pytest.mark.slow
 def test_the_order_changes_nothing(reference: Path, config: Config, lines: Lines, tmp_path: Path) -> None:
     plan = make_plan(config(tmp_path))
     shuffled = list(plan.episodes)
@@ -133,6 +134,7 @@ def test_a_hanging_world_is_killed_after_the_timeout(config: Config, tmp_path: P
     assert not Path(f"/proc/{attempt.worker}").exists()
 
 
+@pytest.mark.slow
 def test_an_exception_is_an_error_with_its_traceback_and_what_was_played(config: Config, tmp_path: Path) -> None:
     summary = run(config(tmp_path / "run", tasks="0", world_options=FakeOptions(crash="0:2")))
     assert summary.overall.errors == 1

@@ -42,6 +42,7 @@ def test_a_run_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "config.seed: 0, 3" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_errors_in_the_record_show_in_the_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([*QUIET, "--out", str(tmp_path / "run"), "--crash", "1:0"]) == 1
     shown = capsys.readouterr()
@@ -49,6 +50,7 @@ def test_errors_in_the_record_show_in_the_status(tmp_path: Path, capsys: pytest.
     assert "1 of 4 episodes ended in an error" in shown.out
 
 
+@pytest.mark.slow
 def test_a_foreign_policy_is_a_message_and_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "run")
     assert cli.run(["rollout", "fake", "--policy", "fake:foreign", "--out", out, "--episodes", "1"]) == 2

@@ -16,6 +16,7 @@ from thinktwice.errors import UsageError
 from thinktwice.rollouts import open_run
 
 
+@pytest.mark.slow
 def test_the_same_states_and_labels_with_other_candidates(
     collect: Callable[..., Any], collected: Path, tmp_path: Path
 ) -> None:
@@ -50,18 +51,21 @@ def test_what_cannot_be_played_again(
         collect(tmp_path / "out", collector={"again": collected} | changes)
 
 
+@pytest.mark.slow
 def test_other_episodes_and_another_way_are_told(collect: Callable[..., Any], collected: Path, tmp_path: Path) -> None:
+    one = {"tasks": "0", "episodes": 1}
     with pytest.raises(UsageError, match="no labelled decisions"):
-        collect(tmp_path / "seed", collector={"again": collected}, seed=1)
+        collect(tmp_path / "seed", collector={"again": collected}, seed=1, **one)
     for record in open_run(tmp_path / "seed" / "run").episodes:
         assert record.status == "error"
         assert "give the --tasks, --episodes and --seed" in str(record.error)
     with pytest.raises(UsageError, match="no labelled decisions"):
-        collect(tmp_path / "execute", collector={"again": collected, "execute": 1})
+        collect(tmp_path / "execute", collector={"again": collected, "execute": 1}, **one)
     assert any("goes another way" in str(record.error) for record in open_run(tmp_path / "execute" / "run").episodes)
 
 
+@pytest.mark.slow
 def test_a_share_of_the_decisions_is_not_enough(collect: Callable[..., Any], tmp_path: Path) -> None:
-    collect(tmp_path / "some", collector={"share": 0.5})
+    collect(tmp_path / "some", collector={"share": 0.5}, tasks="0", episodes=1)
     with pytest.raises(UsageError, match="with --share 1"):
         RecordedEpisodes(tmp_path / "some")

@@ -161,6 +161,7 @@ def test_our_client_refuses_what_openpis_server_cannot_do(openpi_serving: Servin
             check_compatible(FakeEnv().conventions, policy.conventions, world_name="fake", policy_name=policy.name)
 
 
+@pytest.mark.slow
 def test_an_error_in_openpis_server_names_it(openpi_serving: Serving) -> None:
     remote = Remote()
     with openpi_serving(remote) as url, asking(url) as policy:

@@ -15,6 +15,7 @@ from thinktwice.envs.conformance import check_world
 from thinktwice.errors import ContractError, IdentityError, UsageError
 
 
+@pytest.mark.slow
 def test_the_world_keeps_the_contract() -> None:
     check_world(open_alfworld("alfworld", AlfworldOptions(per_type=2)))
 
