@@ -2,8 +2,7 @@
 
 ``python -m benchmarks batching``; ``WORKERS=1,2,4 EPISODES=8 STEPS=80 BATCH=4`` are the defaults, ``DEVICE=cuda`` puts
 the policy on a GPU, ``WORLD=fake`` tries it without a simulator (with a fake policy).  The same episodes of
-libero_object with a full-size flow policy of random weights, which never solves a task, so that all arms execute as
-many steps; ``POLICY=FOLDER`` takes another checkpoint.
+libero_object with the bundled policy, or the checkpoint that ``POLICY=FOLDER`` names.
 First the policy alone: proposals per second by observations in a pass.
 """
 
@@ -28,7 +27,7 @@ from thinktwice.rollouts import RunConfig, open_run, run
 from thinktwice.rollouts.progress import Progress
 
 from .machine import machine, resident_mib, write
-from .proposing import observation, random_checkpoint
+from .proposing import observation
 
 WORLD = os.environ.get("WORLD", "libero_object")
 WORKERS = [int(number) for number in os.environ.get("WORKERS", "1,2,4").split(",")]
@@ -125,9 +124,6 @@ def main() -> None:
     described = machine()
     with tempfile.TemporaryDirectory() as name:
         folder = os.environ.get("POLICY", "")
-        if not folder and WORLD != "fake":
-            folder = str(Path(name) / "checkpoint")
-            random_checkpoint(Path(folder))
         device = f"device={os.environ['DEVICE']}" if "DEVICE" in os.environ else ""
         rates = {} if WORLD == "fake" else alone(folder)
         rows: list[dict[str, Any]] = []

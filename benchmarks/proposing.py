@@ -1,7 +1,7 @@
 """The time of N candidates: one shared prefix, against N separate calls and against N copies of the observation.
 
-It measures the bundled policy's network with random weights (time does not depend on them), or the checkpoint that
-``POLICY=FOLDER`` names, on one CPU thread or on ``DEVICE=cuda``.  The goal: 16 candidates in at most 3 times one.
+It measures the bundled policy, or the checkpoint that ``POLICY=FOLDER`` names, on one CPU thread or on ``DEVICE=cuda``.
+The goal: 16 candidates in at most 3 times one.
 """
 
 from __future__ import annotations
@@ -9,47 +9,22 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
-from lerobot.configs import FeatureType, PolicyFeature
-from lerobot.policies.factory import make_pre_post_processors
 
 from thinktwice.agents.policies.bundled import BundledPolicy, build_bundled
-from thinktwice.agents.policies.flow.configuration_flow import FlowConfig
-from thinktwice.agents.policies.flow.modeling_flow import FlowPolicy
 from thinktwice.envs import derive_seed
-from thinktwice.envs.libero.conventions import libero_conventions
 
 from .machine import machine, write
 
 REPEATS = 30
 PIXELS = 96
 CAMERAS = ("agentview", "wrist")
-
-
-def random_checkpoint(folder: Path) -> None:
-    """A full-size checkpoint with random weights."""
-    camera = PolicyFeature(FeatureType.VISUAL, (3, PIXELS, PIXELS))
-    config = FlowConfig(
-        device="cpu",
-        conventions=libero_conventions(CAMERAS, height=PIXELS, width=PIXELS, rendering="fast").to_json(),
-        input_features={
-            **{f"observation.images.{name}": camera for name in CAMERAS},
-            "observation.state": PolicyFeature(FeatureType.STATE, (8,)),
-        },
-        output_features={"action": PolicyFeature(FeatureType.ACTION, (7,))},
-    )
-    ones = {"mean": torch.zeros(8), "std": torch.ones(8)}
-    data = {"observation.state": ones, "action": {name: value[:7] for name, value in ones.items()}}
-    for part in (FlowPolicy(config), *make_pre_post_processors(config, dataset_stats=data)):
-        part.save_pretrained(folder)
 
 
 def observation() -> dict[str, Any]:
@@ -93,11 +68,7 @@ def main() -> None:
     """Measure and write the table."""
     device, threads = os.environ.get("DEVICE", "cpu"), int(os.environ.get("THREADS", "1"))
     torch.set_num_threads(threads)
-    with tempfile.TemporaryDirectory() as folder:
-        given = os.environ.get("POLICY")
-        if not given:
-            random_checkpoint(Path(folder))
-        policy = build_bundled(f"{given or folder}?device={device}", gym.Env())
+    policy = build_bundled(f"{os.environ.get('POLICY', '')}?device={device}", gym.Env())
     seen, rows = observation(), dict[str, Any]()
     for n in (1, 2, 16):
         rows[f"shared prefix, N={n}"] = measured(lambda n=n: policy.propose(seen, n, seed=0))
