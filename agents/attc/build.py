@@ -126,9 +126,7 @@ def _with_bundled(options: AttcOptions) -> AttcOptions:
     given = (options.gate, options.clutch, options.threshold, options.rate, options.observe or None)
     if options.policy != BUNDLED or any(value is not None for value in given):
         return options
-    judged = options.selector is None or options.selector in JUDGED
-    critic = options.critic or (BUNDLED if judged else None)
-    return dataclasses.replace(options, clutch=Path(BUNDLED), critic=critic)
+    return dataclasses.replace(options, clutch=Path(BUNDLED), critic=options.critic or BUNDLED)
 
 
 def _gate(
@@ -249,7 +247,9 @@ def _without_critic(name: str, env: gym.Env[Any, Any]) -> Selector:
 
 def _critic(source: str | None, policy: Policy) -> Critic:
     if source is None:
-        raise ConfigError("the gate 'critic' asks a critic: --critic FOLDER (see thinktwice train critic --help).")
+        raise ConfigError(
+            "the gate 'critic' asks a critic: --critic FOLDER (thinktwice train critic --help) or --critic bundled."
+        )
     if source == FAKE_CRITIC:
         from ...critics.fakes import FakeCritic
 

@@ -26,12 +26,12 @@ def critic_folder(source: str) -> Path:
 
 
 def clutch_file(source: Path) -> Path:
-    """The file of a clutch that ``--clutch`` names: ``bundled`` (the DTW one), ``bundled:NAME``, or a file.
+    """The file of a clutch that ``--clutch`` names: ``bundled`` (the critic's), ``bundled:NAME``, or a file.
 
     Raises:
         UsageError: no bundled clutch has this name.
     """
-    name = _bundled_name(str(source), default="dtw")
+    name = _bundled_name(str(source), default="critic")
     if name is None:
         return source.expanduser()
     known = [path.stem for path in (WEIGHTS / "clutches").glob(f"*{_SUFFIX}")]

@@ -11,12 +11,15 @@ import pytest
 
 from thinktwice.agents import Proposal
 from thinktwice.agents.attc import ChunkMetric, Deliberation
-from thinktwice.envs import MultiStep, Observation
+from thinktwice.envs import Conventions, MultiStep, Observation
 from thinktwice.envs.fakes import FakeEnv
 from thinktwice.envs.libero.conventions import libero_conventions
 
 PIXELS = 24
-CONVENTIONS = libero_conventions(("agentview", "wrist"), height=PIXELS, width=PIXELS, rendering="fast")
+
+
+def conventions(pixels: int) -> Conventions:
+    return libero_conventions(("agentview", "wrist"), height=pixels, width=pixels, rendering="fast")
 
 
 def make_deliberation(
@@ -57,19 +60,20 @@ def observations(env: MultiStep) -> list[Observation]:
 @pytest.fixture(scope="session")
 def checkpoint(save_flow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny flow checkpoint in LIBERO's conventions; tests read it and never write it."""
-    return save_flow(tmp_path_factory.mktemp("attc-checkpoint"), CONVENTIONS)
+    return save_flow(tmp_path_factory.mktemp("attc-checkpoint"), conventions(PIXELS))
 
 
 @pytest.fixture(scope="session")
 def other_checkpoint(save_flow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Another one of the same sizes."""
-    return save_flow(tmp_path_factory.mktemp("attc-other"), CONVENTIONS, seed=1)
+    return save_flow(tmp_path_factory.mktemp("attc-other"), conventions(PIXELS), seed=1)
 
 
 class LiberoLook:
     """What the builders read of a LIBERO environment before the first step, without a simulator."""
 
-    conventions = CONVENTIONS
+    def __init__(self, pixels: int) -> None:
+        self.conventions = conventions(pixels)
 
     @property
     def unwrapped(self) -> LiberoLook:
@@ -78,7 +82,13 @@ class LiberoLook:
 
 @pytest.fixture
 def libero_look() -> LiberoLook:
-    return LiberoLook()
+    return LiberoLook(PIXELS)
+
+
+@pytest.fixture
+def bundled_look() -> LiberoLook:
+    """With pictures of the size that the bundled policy was trained on."""
+    return LiberoLook(96)
 
 
 @pytest.fixture

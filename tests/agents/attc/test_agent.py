@@ -88,6 +88,16 @@ def test_an_open_gate_shows_everything(env: MultiStep, observations: list[Observ
         np.testing.assert_array_equal(after.notes[COMMITTED], before.candidates[before.chosen][2:])
 
 
+def test_the_critic_may_guard_the_gate_alone(env: MultiStep, observations: list[Observation]) -> None:
+    agent = build_attc(options(gate="critic", critic="fake", selector="medoid", threshold=0.5), env)
+    described = agent.describe()
+    assert (described["gate"]["name"], described["selector"]) == ("critic", {"name": "medoid"})
+    for decision in play(agent, observations):
+        assert decision.cost.comparisons == 1
+        assert (decision.mode == "deliberate") is (decision.doubt > 0.5)
+        assert len(decision.candidates) == (8 if decision.doubt > 0.5 else 2)
+
+
 def test_an_agent_that_always_deliberates_proposes_once(env: MultiStep, observations: list[Observation]) -> None:
     (decision, *_) = play(build_attc(options(), env), observations)
     assert (decision.cost.candidates, decision.cost.prefix_passes, decision.doubt) == (8, 1, None)
@@ -141,6 +151,9 @@ def test_candidates_that_are_not_numbers_stop_the_episode(observations: list[Obs
         ({"gate": "never", "threshold": 1.0}, ConfigError, "looks at nothing"),
         ({"gate": "velocity", "threshold": 1.0}, ConfigError, "fake:0.5 shows none"),
         ({"gate": "temporal", "threshold": 1.0, "gripper_weight": -1.0}, ConfigError, "gripper"),
+        ({"gate": "critic", "observe": True}, ConfigError, "gate 'critic' asks a critic: --critic"),
+        ({"gate": "critic", "critic": "fake"}, ConfigError, "--gate critic needs a threshold"),
+        ({"gate": "critic", "critic": "fake", "threshold": 0.5, "gate_candidates": 1}, ConfigError, "got 1"),
         ({"selector": "copeland"}, ConfigError, "asks a critic: --critic"),
         ({"selector": "medoid", "critic": "fake"}, ConfigError, "asks no critic"),
         ({"margin": 0.1}, ConfigError, "asks no critic"),
@@ -206,7 +219,7 @@ def test_bundled_names_that_nothing_has(changes: dict[str, Any], words: str, env
 
 
 def test_bundled_critics_and_clutches_are_for_the_bundled_policy_alone(env: MultiStep) -> None:
-    for name in ("dtw", "temporal", "velocity"):
+    for name in ("critic", "dtw", "temporal", "velocity"):
         with pytest.raises(ConfigError, match="was calibrated on another policy"):
             build_attc(options(clutch=Path(f"bundled:{name}"), gate=None, execute=8), env)
     for name in ("rac", "scalar", "action-only", "regression"):
@@ -214,14 +227,14 @@ def test_bundled_critics_and_clutches_are_for_the_bundled_policy_alone(env: Mult
             build_attc(options(critic=f"bundled:{name}"), env)
 
 
-def test_the_bundled_policy_brings_its_clutch_and_critic(libero_look: Any) -> None:
+def test_the_bundled_policy_brings_its_clutch_and_critic(bundled_look: Any) -> None:
     own = AttcOptions(policy="bundled", execute=8)
-    described = build_attc(own, libero_look).describe()
-    assert described["gate"]["clutch"] == "dtw.json"
+    described = build_attc(own, bundled_look).describe()
+    assert described["gate"]["clutch"] == "critic.json"
     assert described["selector"]["name"] == "copeland"
     assert described["selector"]["critic"]["critic"] == "relative"
-    by_consensus = build_attc(dataclasses.replace(own, selector="medoid"), libero_look).describe()
+    by_consensus = build_attc(dataclasses.replace(own, selector="medoid"), bundled_look).describe()
     assert by_consensus["gate"]["clutch"] == "dtw.json"
     assert by_consensus["selector"] == {"name": "medoid"}
     with pytest.raises(ConfigError, match="needs a threshold"):
-        build_attc(dataclasses.replace(own, gate="dtw"), libero_look)
+        build_attc(dataclasses.replace(own, gate="dtw"), bundled_look)
