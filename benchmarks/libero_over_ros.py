@@ -1,7 +1,8 @@
-"""A LIBERO task solved by the scripted expert over ROS: real ROS 2 node, real bridge, the agent of the simulation.
+"""A LIBERO task solved over ROS: real ROS 2 node, real bridge, the agent of the simulation.
 
-Run: ``python -m benchmarks libero_over_ros``.  The scene stands in a process of its own behind a rosbridge server; the
-agent is `ReflexAgent` with the expert of ``--policy expert``, which reads the scene from ``/sim/state``.
+Run: ``python -m benchmarks.libero_over_ros [--policy bundled --states 10-19]``.  The scene stands in a process of its
+own behind a rosbridge server; the agent is `ReflexAgent` with the scripted expert, which reads the scene from
+``/sim/state``, or with the bundled policy, which sees the cameras' pictures and the arm's joints alone.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ import dataclasses
 import json
 import sys
 import time
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 
 from thinktwice.agents import ReflexAgent
+from thinktwice.agents.catalog import build_policy
 from thinktwice.agents.policies.ros_expert import build_ros_expert
-from thinktwice.envs import EpisodeId, MultiStep
+from thinktwice.envs import EpisodeId, MultiStep, check_compatible
+from thinktwice.envs.libero.suites import find_task
 from thinktwice.envs.ros import BridgeServer, RosArmEnv, SimProcess
+from thinktwice.envs.ros.robot import load_robot
 from thinktwice.errors import WorldError
 from thinktwice.rollouts.episode import rollout
+from thinktwice.rollouts.statistics import wilson
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,8 +34,12 @@ class Options:
 
     task: str = "libero_object/0"
     """LIBERO's task."""
-    episodes: int = 10
-    """Stored initial states 0, 1, 2, …"""
+    policy: Literal["expert", "bundled"] = "expert"
+    """Who acts."""
+    states: str = "0-9"
+    """Stored initial states, FIRST-LAST: 0-9 are for tuning, 10-39 for reporting."""
+    base_position: tuple[float, float, float] | None = None
+    """Where the arm stands in the scene's world, where it is not the robot file's: see its comment."""
     domain: int = 62
     """ROS_DOMAIN_ID."""
     max_steps: int = 2500
@@ -44,6 +53,15 @@ def arm(env: RosArmEnv) -> None:
         with contextlib.suppress(WorldError):
             env.arm()
         time.sleep(0.1)
+
+
+def build_agent(options: Options, env: RosArmEnv) -> ReflexAgent:
+    """The agent of ``thinktwice rollout``."""
+    if options.policy == "expert":
+        return ReflexAgent(build_ros_expert(options.task, env))
+    policy = build_policy("bundled", env)
+    check_compatible(env.conventions, policy.conventions, world_name="libero_sim", policy_name=policy.name)
+    return ReflexAgent(policy, execute=8)
 
 
 def episode(env: RosArmEnv, agent: ReflexAgent, task: str, index: int) -> dict[str, Any]:
@@ -70,15 +88,30 @@ def episode(env: RosArmEnv, agent: ReflexAgent, task: str, index: int) -> dict[s
 def main(options: Options = Options()) -> None:
     """Play every episode and print one JSON object."""
     with SimProcess(domain=options.domain, libero=options.task), BridgeServer(domain=options.domain) as server:
-        env = RosArmEnv("libero_sim", server.url, timeout=120, max_steps=options.max_steps)
+        robot = load_robot("libero_sim")
+        if options.base_position is not None:
+            model = robot.model.model_copy(update={"base_position": options.base_position})
+            robot = robot.model_copy(update={"model": model})
+        env = RosArmEnv(robot, server.url, timeout=120, max_steps=options.max_steps)
         env.reset(seed=0)
-        agent = ReflexAgent(build_ros_expert(options.task, env))
+        agent = build_agent(options, env)
         env.link.client.advertise("/sim/episode", "std_msgs/msg/String")
         time.sleep(1.0)
-        played = [episode(env, agent, options.task, index) for index in range(options.episodes)]
+        instruction = find_task(options.task).language
+        first, last = (int(end) for end in options.states.split("-"))
+        played = [episode(env, agent, instruction, index) for index in range(first, last + 1)]
         env.close()
     solved = sum(one["success"] for one in played)
-    sys.stdout.write(json.dumps({"task": options.task, "solved": solved, "of": len(played), "episodes": played}) + "\n")
+    interval = wilson(solved, len(played))
+    result = {
+        "task": options.task,
+        "policy": options.policy,
+        "solved": solved,
+        "of": len(played),
+        "ci95": None if interval is None else [round(interval.low, 3), round(interval.high, 3)],
+        "episodes": played,
+    }
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

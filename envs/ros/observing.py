@@ -40,7 +40,13 @@ def state_dims(robot: Robot) -> tuple[Dim, ...]:
 def arm_conventions(robot: Robot) -> Conventions:
     """The conventions of a robot description."""
     cameras = tuple(
-        Camera(name=name, height=camera.height, width=camera.width, mirrored=camera.mirrored)
+        Camera(
+            name=name,
+            height=camera.height,
+            width=camera.width,
+            mirrored=camera.mirrored,
+            rendering=camera.rendering,
+        )
         for name, camera in robot.cameras.items()
     )
     return Conventions(
@@ -94,9 +100,23 @@ def state_of(robot: Robot, kinematics: Kinematics, link: ArmLink) -> Array:
         else:
             position, rotation = kinematics.pose(joints)
             turn = Rotation.from_matrix(rotation)
-            facing = {"eef_axis_angle": turn.as_rotvec, "eef_quaternion_xyzw": turn.as_quat}
-            parts.append(position if part == "eef_position" else facing[part]())
+            if part == "eef_position":
+                parts.append(position + np.array(robot.model.base_position))
+            elif part == "eef_axis_angle":
+                parts.append(axis_angle(turn, robot.model.rotation_near))
+            else:
+                parts.append(turn.as_quat())
     return np.concatenate(parts).astype(np.float32)
+
+
+def axis_angle(turn: Rotation, near: tuple[float, float, float] | None) -> Array:
+    """The axis-angle of an orientation, ``float64[3]``: of the two, the one nearer to ``near``."""
+    short = turn.as_rotvec()
+    angle = float(np.linalg.norm(short))
+    if near is None or angle == 0.0:
+        return short
+    long = short * (1 - 2 * np.pi / angle)
+    return min((short, long), key=lambda vector: float(np.linalg.norm(vector - np.array(near))))
 
 
 def _fitted(pixels: Array, camera: CameraStream) -> Array:

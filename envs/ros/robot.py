@@ -90,6 +90,11 @@ class Model(_Strict):
         site: the MJCF site that is the end effector; or
         body: the body (URDF link) that is.
         base: the body (URDF link) whose frame is the base frame; null for the model's world.
+        base_position: where the base stands, unturned, in the frame that ``eef_position`` is reported in: metres. A
+            policy that was trained in simulation knows positions in the simulation's world.
+        rotation_near: which of the two axis-angles of one orientation ``eef_axis_angle`` reports: the one nearer to
+            this. A tool that points down has turned by about π, where the sign would flip; LIBERO's policies were
+            trained near [3.14, 0, 0]. Null for the one that is no longer than π.
     """
 
     file: str
@@ -97,6 +102,8 @@ class Model(_Strict):
     site: str | None = None
     body: str | None = None
     base: str | None = None
+    base_position: Triple = (0.0, 0.0, 0.0)
+    rotation_near: Triple | None = None
 
     @model_validator(mode="after")
     def _one_end(self) -> Self:
@@ -126,6 +133,7 @@ class CameraStream(Stream):
         width: pixels as the agent sees it.
         crop: ``[top, left, height, width]`` of the camera's own frame, taken before resizing; null for all of it.
         mirrored: whether left and right are exchanged.
+        rendering: how simulated pixels are made, see `thinktwice.envs.Camera`; null for a real camera.
     """
 
     throttle_ms: Annotated[int, Field(ge=0)]
@@ -133,6 +141,7 @@ class CameraStream(Stream):
     width: PositiveInt
     crop: tuple[int, int, int, int] | None = None
     mirrored: bool = False
+    rendering: str | None = None
 
 
 class Command(_Strict):

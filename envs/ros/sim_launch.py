@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import shlex
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from ...errors import MissingDependency, WorldError
+from ..libero.suites import find_task
 from .bridge_server import INSTALL, BridgeServer, ros_environment
 from .client import BridgeClient
 
@@ -115,6 +117,11 @@ def run_simulated_arm(*, port: int, domain: int, camera_hz: float, libero: str |
             f"In another terminal: thinktwice deploy --robot {robot} --bridge {server.url} --agent reflex "
             f"--policy {policy}\n"
         )
+        if libero is not None:
+            sys.stdout.write(
+                "Or by sight: the same with --policy bundled --execute 8 --task "
+                f"{shlex.quote(find_task(libero).language)}\n"
+            )
         sys.stdout.flush()
         while True:
             _check_alive(arm, seconds=1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from thinktwice.envs.ros import ArmHeld, FakeArm, FakeBridge, Robot, RosArmEnv, parse_robot
+from thinktwice.envs.ros.observing import axis_angle
 from thinktwice.errors import WorldError
 
 MOVE = np.array([1, 0, 0, 0, 0, 0, -1], np.float32)
@@ -183,3 +185,35 @@ def test_a_rejected_homing_goal_holds_the_arm(
         assert env.hold is not None
     finally:
         env.close()
+
+
+@pytest.mark.parametrize(
+    ("turn", "near", "reported"),
+    [
+        ([3.1, 0.0, 0.0], None, [3.1, 0.0, 0.0]),
+        ([3.2, 0.0, 0.0], None, [3.2 - 2 * np.pi, 0.0, 0.0]),
+        ([3.2, 0.0, 0.0], (3.14, 0.0, 0.0), [3.2, 0.0, 0.0]),
+        ([-3.1, 0.0, 0.0], (3.14, 0.0, 0.0), [2 * np.pi - 3.1, 0.0, 0.0]),
+        ([0.0, 0.0, 0.0], (3.14, 0.0, 0.0), [0.0, 0.0, 0.0]),
+    ],
+)
+def test_of_two_equal_rotations_the_one_near_to_what_a_policy_knows(
+    turn: list[float], near: tuple[float, float, float] | None, reported: list[float]
+) -> None:
+    np.testing.assert_allclose(axis_angle(Rotation.from_rotvec(turn), near), reported, atol=1e-9)
+
+
+def test_positions_are_in_the_frame_that_policies_know(
+    bridge: FakeBridge, fake_arm: FakeArm, patient_panda: Robot
+) -> None:
+    def state(robot: Robot) -> np.ndarray:
+        env = RosArmEnv(robot, bridge.url)
+        try:
+            return env.reset(seed=0)[0]["state"]
+        finally:
+            env.close()
+
+    moved = state(with_parts(patient_panda, model={"base_position": [-0.66, 0.0, 0.912]}))
+    apart = moved - state(patient_panda)
+    np.testing.assert_allclose(apart[:3], [-0.66, 0.0, 0.912], atol=1e-5)
+    np.testing.assert_allclose(apart[3:], 0.0, atol=1e-5)
