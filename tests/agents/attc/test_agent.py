@@ -234,7 +234,7 @@ def test_the_bundled_policy_brings_its_clutch_and_critic(bundled_look: Any) -> N
     assert described["selector"]["name"] == "copeland"
     assert described["selector"]["critic"]["critic"] == "relative"
     by_consensus = build_attc(dataclasses.replace(own, selector="medoid"), bundled_look).describe()
-    assert by_consensus["gate"]["clutch"] == "dtw.json"
+    assert by_consensus["gate"]["clutch"] == "critic.json"
     assert by_consensus["selector"] == {"name": "medoid"}
     with pytest.raises(ConfigError, match="needs a threshold"):
         build_attc(dataclasses.replace(own, gate="dtw"), bundled_look)
