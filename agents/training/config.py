@@ -6,10 +6,11 @@ import dataclasses
 from pathlib import Path
 
 from ...errors import ConfigError
+from .base_config import BaseTrainConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+class TrainConfig(BaseTrainConfig):
     """Options of training the flow-matching policy.
 
     Raises:
@@ -18,8 +19,6 @@ class TrainConfig:
 
     data: tuple[Path, ...]
     """Folders of demonstrations, as `thinktwice demos` makes them."""
-    out: Path
-    """The folder of the training run: a new one, or with --resume the one to continue."""
     steps: int = 6000
     """Optimiser steps; the learning rate falls to 3% of its peak along them."""
     batch: int = 96
@@ -44,18 +43,8 @@ class TrainConfig:
     """Noise on the normalised proprioception."""
     validation: float = 0.05
     """Share of episodes that are held out, at least one."""
-    log_every: int = 50
-    """Steps per line of metrics."""
     check_every: int = 500
     """Steps between validations, each followed by a checkpoint."""
-    seed: int = 0
-    """Draws weights, batches and noises; each step's draws depend on it and the step alone."""
-    device: str = "auto"
-    """cpu, cuda, or auto for the best that is there."""
-    threads: int = 0
-    """Threads of torch; 0 leaves torch's own choice."""
-    resume: bool = False
-    """Continue the run in --out."""
     init: Path | None = None
     """A checkpoint of the same sizes to begin from, its statistics and words kept; None for random weights."""
     channels: int = 64
@@ -72,27 +61,8 @@ class TrainConfig:
     """Actions predicted at once."""
 
     def __post_init__(self) -> None:
-        counts = ("steps", "batch", "noise_samples", "log_every", "check_every", "chunk_size", "channels", "head_width")
-        for name in counts:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        for name in (
-            "warmup",
-            "shift",
-            "jitter",
-            "state_noise",
-            "keyframe_weight",
-            "weight_decay",
-            "threads",
-            "blocks",
-            "head_blocks",
-        ):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} must not be negative, got {getattr(self, name)}.")
+        super().__post_init__()
+        self._check_positive(("noise_samples", "chunk_size", "channels", "head_width"))
+        self._check_not_negative(("shift", "jitter", "keyframe_weight", "blocks", "head_blocks"))
         if not self.data:
             raise ConfigError("say which demonstrations to train on: --data FOLDER …")
-        if not self.lr > 0:
-            raise ConfigError(f"lr must be more than 0, got {self.lr}.")
-        for name in ("ema", "validation"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ConfigError(f"{name} must be at least 0 and less than 1, got {getattr(self, name)}.")

@@ -8,10 +8,11 @@ from typing import Literal
 
 from ....critics.spec import Kind
 from ....errors import ConfigError
+from ...training.base_config import BaseTrainConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CriticTrainConfig:
+class CriticTrainConfig(BaseTrainConfig):
     """Options of training a critic.
 
     Raises:
@@ -20,8 +21,6 @@ class CriticTrainConfig:
 
     data: tuple[Path, ...]
     """Pair sets, as `thinktwice pairs` makes them, all of one policy checkpoint."""
-    out: Path
-    """The folder of the training run: a new one, or with --resume the one to continue."""
     kind: Kind = "relative"
     """relative: the Relative Action Critic; scalar and action-only: its controls on the same trunk; regression:
     predicts the expert's chunk and prefers the candidate nearer to it."""
@@ -67,46 +66,17 @@ class CriticTrainConfig:
     """In the trunk."""
     validation: float = 0.15
     """Share of episodes that are held out, at least one."""
-    log_every: int = 50
-    """Steps per line of metrics."""
     check_every: int = 200
     """Steps between validations, each followed by a checkpoint."""
-    seed: int = 0
-    """Draws weights, batches and noises; each step's draws depend on it and the step alone."""
-    device: str = "auto"
-    """cpu, cuda, or auto for the best that is there."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the forward pass in training; auto is bfloat16 on a GPU and float32 on a CPU."""
-    threads: int = 0
-    """Threads of torch; 0 leaves torch's own choice."""
     single_task: bool = False
     """Accept pairs of one task alone: such a critic says nothing about any other."""
-    resume: bool = False
-    """Continue the run in --out."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "log_every", "check_every"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        numbers = (
-            "horizon",
-            "patience",
-            "weight_decay",
-            "warmup",
-            "gamma",
-            "reference_weight",
-            "feature_noise",
-            "state_noise",
-            "threads",
-        )
-        for name in numbers:
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} must not be negative, got {getattr(self, name)}.")
+        super().__post_init__()
+        self._check_not_negative(("horizon", "patience", "gamma", "reference_weight", "feature_noise"))
         if not self.data:
             raise ConfigError("say which pairs to train on: --data FOLDER …")
-        if not self.lr > 0:
-            raise ConfigError(f"lr must be more than 0, got {self.lr}.")
-        if not 0.0 <= self.ema < 1.0:
-            raise ConfigError(f"ema must be at least 0 and less than 1, got {self.ema}.")
-        if not 0.0 < self.validation < 1.0:
+        if self.validation == 0:
             raise ConfigError(f"validation must be more than 0 and less than 1, got {self.validation}.")
