@@ -7,6 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .base_config import BaseTrainConfig
 from .schedule import learning_rate, update_average
 from .state import load_state, save_state
 
@@ -21,37 +22,25 @@ class Learner:
 
     Args:
         network: on its device.
-        lr: the peak of the learning rate.
-        warmup: steps until the peak.
-        steps: of the whole training; the learning rate falls by a cosine until then.
-        weight_decay: AdamW's.
-        ema: decay of the averaged weights.
+        config: learning rate, warm-up, steps, weight decay, and decay of the averaged weights.
         betas: AdamW's decay of the gradient's first and second moments.
     """
 
     def __init__(
-        self,
-        network: nn.Module,
-        *,
-        lr: float,
-        warmup: int,
-        steps: int,
-        weight_decay: float,
-        ema: float,
-        betas: tuple[float, float] = (0.9, 0.999),
+        self, network: nn.Module, config: BaseTrainConfig, *, betas: tuple[float, float] = (0.9, 0.999)
     ) -> None:
         import torch
 
-        self.network = network
-        self._peak, self._warmup, self._steps, self._ema = lr, warmup, steps, ema
+        self.network, self._config = network, config
         self._averaged = {name: value.detach().clone() for name, value in network.state_dict().items()}
         self._optimizer = torch.optim.AdamW(
-            network.parameters(), lr=lr, weight_decay=weight_decay, betas=betas, fused=True
+            network.parameters(), lr=config.lr, weight_decay=config.weight_decay, betas=betas, fused=True
         )
 
     def lr(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
-        return learning_rate(step, peak=self._peak, warmup=self._warmup, steps=self._steps)
+        """The learning rate of a step, counted from 0: it rises to its peak and falls by a cosine until the last."""
+        config = self._config
+        return learning_rate(step, peak=config.lr, warmup=config.warmup, steps=config.steps)
 
     def descend(self, loss: Tensor, step: int) -> None:
         """One step down the gradient of a loss ``[]``, then one of the average."""
@@ -63,7 +52,7 @@ class Learner:
         for group in self._optimizer.param_groups:
             group["lr"] = self.lr(step)
         self._optimizer.step()
-        update_average(self._averaged, self.network, decay=self._ema, step=step)
+        update_average(self._averaged, self.network, decay=self._config.ema, step=step)
 
     @contextlib.contextmanager
     def averaged(self) -> Generator[None]:

@@ -1,16 +1,9 @@
-"""The training loop: resumable to the same weights, on a CPU or a GPU.
-
-Every random draw of a step comes from the run's seed and the step's number.  So a run that is stopped after any
-checkpoint and resumed gives bit for bit the weights and the curve of one that was not (on the same machine, with the
-same number of threads).
-"""
+"""The training of the policy: resumable to the same weights, on a CPU or a GPU (see `course`)."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,23 +12,19 @@ import numpy as np
 
 from ...envs import derive_seed
 from ...envs.split import check_split
-from ...errors import ConfigError, RecordError, UsageError
+from ...errors import ConfigError, UsageError
 from ..policies.flow.loading import load_flow
 from .batches import Augmentation, Batch, Frames
 from .config import TrainConfig
+from .course import METRICS, MetricsLine, claimed, decisive, play_course, read_lines, steps_done
 from .demonstrations import Demonstration, read_folder
 from .learner import Learner
-from .state import claim, cut_lines
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-METRICS = "metrics.jsonl"
 POLICY = "policy"
 """The checkpoint's folder inside that of the training run: what ``--policy bundled:FOLDER`` takes."""
-
-_OPERATIONAL = ("data", "out", "resume", "device", "threads", "log_every", "init")
-"""Settings that are not compared when a run is resumed; the data is compared by its episodes instead."""
 
 _VALIDATION_FRAMES = 192
 _EXECUTED = 8
@@ -43,24 +32,15 @@ _EXECUTED = 8
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Metrics:
+class Metrics(MetricsLine):
     """One line of ``metrics.jsonl``.
 
     Attributes:
-        step: how many steps are done.
-        loss: the mean training loss since the last line.
-        lr: the learning rate.
-        validation: the loss of the averaged weights on held-out episodes, or None where it was not measured.
-        error: there too, the mean absolute error of the executed part of one sampled chunk, in the action's units.
-        seconds: wall seconds since the last line.
+        error: where the validation was measured, the mean absolute error of the executed part of one sampled chunk,
+            in the action's units.
     """
 
-    step: int
-    loss: float
-    lr: float
-    validation: float | None = None
     error: float | None = None
-    seconds: float
 
 
 def train(config: TrainConfig, *, report: Callable[[Metrics], None] | None = None) -> Path:
@@ -79,16 +59,11 @@ def train(config: TrainConfig, *, report: Callable[[Metrics], None] | None = Non
         ConfigError: the device is not there.
         WeightsError: ``init`` cannot be loaded.
     """
-    import torch
-
     demonstrations = read_folder(config.data)
     check_split((d.episode for d in demonstrations), "training", purpose="training a policy")
     if config.init is not None and not config.init.is_dir():
         raise ConfigError(f"init must be a checkpoint's folder; there is none at {config.init}.")
-    claim(config.out, resume=config.resume)
-    if config.threads:
-        torch.set_num_threads(config.threads)
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    with claimed(config):
         return _Training(config, demonstrations).run(report or (lambda _: None))
 
 
@@ -126,47 +101,24 @@ class _Training:
             self.policy, self.preprocessor, self.postprocessor = start.policy, start.preprocessor, start.postprocessor
         self.device = str(self.policy.config.device)
         self.policy.to(self.device)
-        self.learner = Learner(
-            self.policy,
-            lr=config.lr,
-            warmup=config.warmup,
-            steps=config.steps,
-            weight_decay=config.weight_decay,
-            ema=config.ema,
-            betas=(0.9, 0.95),
-        )
+        self.learner = Learner(self.policy, config, betas=(0.9, 0.95))
 
     def run(self, report: Callable[[Metrics], None]) -> Path:
         """Train from where the folder stands to the last step."""
-        config = self.config
-        first = 0
-        if config.resume:
-            first = self.learner.load(config.out, config=self._compared())
-        cut_lines(config.out / METRICS, first)
-        losses: list[float] = []
-        began = time.perf_counter()
-        for step in range(first, config.steps):
-            losses.append(self._step(step))
-            done = step + 1
-            checked = done % config.check_every == 0 or done == config.steps
-            if checked or done % config.log_every == 0:
-                validation, error = self._validate() if checked else (None, None)
-                now = time.perf_counter()
-                metrics = Metrics(
-                    step=done,
-                    loss=float(np.mean(losses)),
-                    lr=self.learner.lr(step),
-                    validation=validation,
-                    error=error,
-                    seconds=round(now - began, 3),
-                )
-                began, losses = now, []
-                with (config.out / METRICS).open("a") as file:
-                    file.write(json.dumps(dataclasses.asdict(metrics)) + "\n")
-                report(metrics)
-            if checked:
-                self._save(done)
-        return config.out / POLICY
+        lines = play_course(
+            self.learner,
+            self.config,
+            Metrics,
+            first=steps_done(self.learner, self.config, compared=self._compared()),
+            step=self._step,
+            check=self._validate,
+            measures=("validation", "error"),
+        )
+        for line in lines:
+            report(line)
+            if line.validation is not None:
+                self._save(line.step)
+        return self.config.out / POLICY
 
     def _step(self, step: int) -> float:
         import torch
@@ -218,18 +170,9 @@ class _Training:
     def _compared(self) -> dict[str, Any]:
         """What decides the course of training."""
         keys = "\n".join(demonstration.episode.key for demonstration in self.demonstrations)
-        settings = {name: value for name, value in dataclasses.asdict(self.config).items() if name not in _OPERATIONAL}
-        return {**settings, "episodes": hashlib.sha256(keys.encode()).hexdigest()}
+        return {**decisive(self.config), "episodes": hashlib.sha256(keys.encode()).hexdigest()}
 
 
 def read_metrics(folder: Path) -> list[Metrics]:
-    """Every line of a training run's metrics.
-
-    Raises:
-        RecordError: they are missing or damaged.
-    """
-    path = folder / METRICS
-    try:
-        return [Metrics(**json.loads(line)) for line in path.read_text().splitlines()]
-    except (OSError, ValueError, TypeError) as error:
-        raise RecordError(f"{path} cannot be read: {error}.") from error
+    """Every line of a training run's metrics, see `read_lines`."""
+    return read_lines(folder / METRICS, Metrics)

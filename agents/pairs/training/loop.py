@@ -1,16 +1,10 @@
-"""The training loop of a critic: resumable to the same weights, on a CPU or a GPU.
-
-As in the policy's training, every random draw of a step comes from the run's seed and the step's number, and a run that
-is stopped after any checkpoint and resumed gives bit for bit the weights and the curve of one that was not (on the same
-machine, with the same number of threads).
-"""
+"""The training of a critic: resumable to the same weights, on a CPU or a GPU (see `agents.training.course`)."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +15,10 @@ from .... import __version__
 from ....critics import Binding, open_critic, save_critic
 from ....critics.losses import focal_loss, reference_loss
 from ....envs import Array, derive_seed
-from ....errors import RecordError, WeightsError
+from ....errors import WeightsError
+from ...training.course import METRICS, MetricsLine, claimed, decisive, play_course, read_lines, steps_done
 from ...training.devices import device_for
 from ...training.learner import Learner
-from ...training.state import claim, cut_lines
 from ..pairset import PairSet, read_pairs
 from .batches import Batches
 from .building import check_learnable, held_out, spec_for, standardise, start_from
@@ -34,37 +28,24 @@ from .metrics import Evaluation, evaluate, log_loss, pair_logits
 if TYPE_CHECKING:
     from ....critics.network import CriticInputs
 
-METRICS, EVALUATION = "metrics.jsonl", "evaluation.json"
+EVALUATION = "evaluation.json"
 CRITIC = "critic"
 """The critic's folder inside that of the training run: what `thinktwice.critics.load_critic` takes."""
-
-_OPERATIONAL = ("data", "out", "init", "resume", "device", "threads", "log_every", "single_task")
-"""Settings that are not compared when a run is resumed; the data is compared by its pairs instead."""
 
 _VALIDATION_PAIRS = 4096
 _MOST_MARGIN = 2.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CriticMetrics:
-    """One line of ``metrics.jsonl``.
+class CriticMetrics(MetricsLine):
+    """One line of ``metrics.jsonl``; its validation is a cross-entropy.
 
     Attributes:
-        step: how many steps are done.
-        loss: the mean training loss since the last line.
-        lr: the learning rate.
-        validation: the averaged weights' cross-entropy on held-out episodes, or None where it was not measured.
-        accuracy: there too, the share of held-out pairs of the policy's own chunks (of all where there are none) whose
-            better one is preferred.
-        seconds: wall seconds since the last line.
+        accuracy: where the validation was measured, the share of held-out pairs of the policy's own chunks (of all
+            where there are none) whose better one is preferred.
     """
 
-    step: int
-    loss: float
-    lr: float
-    validation: float | None = None
     accuracy: float | None = None
-    seconds: float
 
 
 def train_critic(config: CriticTrainConfig, *, report: Callable[[CriticMetrics], None] | None = None) -> Evaluation:
@@ -81,15 +62,10 @@ def train_critic(config: CriticTrainConfig, *, report: Callable[[CriticMetrics],
         ConfigError: a size or the device makes no sense.
         WeightsError: training diverged.
     """
-    import torch
-
     pairs = read_pairs(config.data)
     check_learnable(pairs, single_task=config.single_task)
     device = device_for(config.device)
-    claim(config.out, resume=config.resume)
-    if config.threads:
-        torch.set_num_threads(config.threads)
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    with claimed(config):
         training = _Training(config, pairs, device)
         training.run(report or (lambda _: None))
     network = open_critic(config.out / CRITIC, device=device).network
@@ -117,14 +93,7 @@ class _Training:
             scale = self.network.action_std.numpy().copy()
         self.network.to(device)
         self.batches = Batches(pairs, spec, scale=scale, device=device)
-        self.learner = Learner(
-            self.network,
-            lr=config.lr,
-            warmup=config.warmup,
-            steps=config.steps,
-            weight_decay=config.weight_decay,
-            ema=config.ema,
-        )
+        self.learner = Learner(self.network, config)
         margins = np.minimum(pairs.margin, _MOST_MARGIN) if config.margin_weight else np.ones_like(pairs.margin)
         self.margins = margins.astype(np.float32)
         self.drawn = np.cumsum(pairs.weight[self.kept].astype(np.float64))
@@ -133,39 +102,28 @@ class _Training:
 
     def run(self, report: Callable[[CriticMetrics], None]) -> None:
         """Train from where the folder stands to the last step, or until nothing gets better."""
-        config, first = self.config, 0
-        path = config.out / METRICS
-        if config.resume:
-            first = self.learner.load(config.out, config=self._compared())
-        cut_lines(path, first)
+        config = self.config
+        first = steps_done(self.learner, config, compared=self._compared())
         checks = [line for line in read_metrics(config.out) if line.validation is not None] if first else []
-        losses: list[float] = []
-        began = time.perf_counter()
-        for step in range(first, config.steps):
+        if _stalled(checks, config.patience):
+            return
+        lines = play_course(
+            self.learner,
+            config,
+            CriticMetrics,
+            first=first,
+            step=self._step,
+            check=self._validate,
+            measures=("validation", "accuracy"),
+        )
+        for line in lines:
+            report(line)
+            if line.validation is None:
+                continue
+            checks.append(line)
+            self._save(line, best=best_check(checks) is line)
             if _stalled(checks, config.patience):
                 break
-            losses.append(self._step(step))
-            done = step + 1
-            checked = done % config.check_every == 0 or done == config.steps
-            if not checked and done % config.log_every:
-                continue
-            validation, accuracy = self._validate() if checked else (None, None)
-            now = time.perf_counter()
-            line = CriticMetrics(
-                step=done,
-                loss=float(np.mean(losses)),
-                lr=self.learner.lr(step),
-                validation=validation,
-                accuracy=accuracy,
-                seconds=round(now - began, 3),
-            )
-            began, losses = now, []
-            with path.open("a") as file:
-                file.write(json.dumps(dataclasses.asdict(line)) + "\n")
-            report(line)
-            if checked:
-                checks.append(line)
-                self._save(line, best=best_check(checks) is line)
 
     def _step(self, step: int) -> float:
         import torch
@@ -242,21 +200,12 @@ class _Training:
 
     def _compared(self) -> dict[str, Any]:
         """What decides the course of training."""
-        settings = {name: value for name, value in dataclasses.asdict(self.config).items() if name not in _OPERATIONAL}
-        return {**settings, "pairs": _digest(self.pairs)}
+        return {**decisive(self.config, operational=("single_task",)), "pairs": _digest(self.pairs)}
 
 
 def read_metrics(folder: Path) -> list[CriticMetrics]:
-    """Every line of a training run's metrics.
-
-    Raises:
-        RecordError: they are missing or damaged.
-    """
-    path = folder / METRICS
-    try:
-        return [CriticMetrics(**json.loads(line)) for line in path.read_text().splitlines()]
-    except (OSError, ValueError, TypeError) as error:
-        raise RecordError(f"{path} cannot be read: {error}.") from error
+    """Every line of a training run's metrics, see `read_lines`."""
+    return read_lines(folder / METRICS, CriticMetrics)
 
 
 def best_check(checks: list[CriticMetrics]) -> CriticMetrics:
