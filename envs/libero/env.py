@@ -18,13 +18,12 @@ from ..observations import IMAGES, STATE, TASK, Observation
 from .conventions import CONTROL_HZ, STATE_BOUNDS, libero_conventions
 from .paths import commanded_way, project
 from .problem import Problem
-from .rendering import CAMERAS, Cameras, Rendering
+from .rendering import CAMERAS, RENDERINGS, Cameras, Rendering
 from .simulator import Simulator
 from .state import PhysicsState, read_state, write_state
 from .stepping import STEPPINGS, Stepping
 from .suites import LiberoTask, check_init_state, find_task, step_cap
 
-_RENDERINGS = ("faithful", "fast")
 _STANDING = "agentview"
 """The camera that does not move with the arm."""
 
@@ -310,8 +309,8 @@ def check_settings(
         raise ConfigError(f"each camera may be named once, got {list(cameras)}.")
     if min(height, width) < 1:
         raise ConfigError(f"images must be at least 1 pixel high and wide, got {height} × {width}.")
-    if rendering not in _RENDERINGS:
-        raise ConfigError(f"there is no rendering {rendering!r}. {choices(rendering, _RENDERINGS)}")
+    if rendering not in RENDERINGS:
+        raise ConfigError(f"there is no rendering {rendering!r}. {choices(rendering, RENDERINGS)}")
     if stepping not in STEPPINGS:
         raise ConfigError(f"there is no stepping {stepping!r}. {choices(stepping, STEPPINGS)}")
     if max_steps is not None and max_steps < 1:

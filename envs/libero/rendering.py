@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ...errors import WorldError
 from ..chunks import Array
@@ -12,6 +12,8 @@ from .install import import_mujoco
 from .visuals import full_visuals, light_visuals
 
 type Rendering = Literal["faithful", "fast"]
+
+RENDERINGS: tuple[Rendering, ...] = get_args(Rendering.__value__)
 
 CAMERAS: Mapping[str, str] = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
 """Our camera names, and the simulator's."""

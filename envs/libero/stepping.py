@@ -12,7 +12,7 @@ matrix product rounds differently in another.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from .install import import_mujoco
 type Stepping = Literal["exact", "stock"]
 """How a control step is computed; both give the same states."""
 
-STEPPINGS = ("exact", "stock")
+STEPPINGS: tuple[Stepping, ...] = get_args(Stepping.__value__)
 
 
 class ExactStepper:
