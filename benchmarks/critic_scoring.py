@@ -18,14 +18,14 @@ import torch
 
 from thinktwice.critics import Binding, CriticContext, CriticSpec, Feature, LearnedCritic
 from thinktwice.critics.inputs import TRAITS
-from thinktwice.critics.losses import focal_loss
+from thinktwice.critics.losses import focal_loss, reference_loss
 from thinktwice.critics.network import CriticInputs, CriticNetwork
 from thinktwice.critics.spec import KINDS
 
 from .machine import machine, write
 
 REPEATS, CANDIDATES, BATCH = 30, 16, 256
-CHUNK, ACTION, STATE = 16, 7, 8
+CHUNK, HORIZON, ACTION, STATE = 16, 8, 7, 8
 FEATURES = {
     "bundled": (
         Feature(name="summary", kind="vector", shape=(384,)),
@@ -54,7 +54,7 @@ def judging(critic: LearnedCritic) -> Callable[[], Any]:
     random = np.random.default_rng(0)
     chunks = list(random.normal(size=(CANDIDATES, CHUNK, ACTION)).astype(np.float32))
     features = {feature.name: random.normal(size=feature.shape).astype(np.float32) for feature in critic.spec.features}
-    context = CriticContext(features=features, candidates=chunks, committed=chunks[0][8:])
+    context = CriticContext(features=features, candidates=chunks, committed=chunks[0][HORIZON:])
     pairs = [(chunks[i], chunks[j]) for i in range(CANDIDATES) for j in range(i + 1, CANDIDATES)]
     seen = {"state": np.zeros(STATE, np.float32)}
     return lambda: critic.prefer(seen, pairs, context)
@@ -67,6 +67,8 @@ def training(network: CriticNetwork, device: str) -> Callable[[], Any]:
     inputs = CriticInputs(
         chunks=torch.randn(BATCH, 2, CHUNK, ACTION, device=device),
         traits=torch.randn(BATCH, 2, len(TRAITS), device=device),
+        crowd=torch.randn(BATCH, 2, spec.horizon, ACTION, device=device),
+        crowded=torch.ones(BATCH, 1, device=device),
         tail=torch.randn(BATCH, spec.horizon, ACTION, device=device),
         known=torch.ones(BATCH, spec.horizon, device=device),
         state=torch.randn(BATCH, STATE, device=device),
@@ -76,7 +78,10 @@ def training(network: CriticNetwork, device: str) -> Callable[[], Any]:
     )
 
     def step() -> None:
-        loss = focal_loss(network(inputs)[:, 0], torch.ones(BATCH, device=device), gamma=2.0)
+        logits, predicted = network.read(inputs)
+        loss = focal_loss(logits[:, 0], torch.ones(BATCH, device=device), gamma=2.0)
+        if predicted is not None:
+            loss = loss + reference_loss(predicted, torch.zeros_like(predicted), torch.ones(BATCH, device=device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -92,7 +97,15 @@ def main() -> None:
     results: list[dict[str, Any]] = []
     for name, features in FEATURES.items():
         for kind in KINDS:
-            spec = CriticSpec(kind=kind, chunk=CHUNK, action=ACTION, state=STATE, features=features, horizon=CHUNK)
+            spec = CriticSpec(
+                kind=kind,
+                chunk=CHUNK,
+                action=ACTION,
+                state=STATE,
+                features=features,
+                horizon=HORIZON,
+                reference=kind in ("relative", "scalar"),
+            )
             network = CriticNetwork(spec).to(device)
             critic = LearnedCritic(network.eval(), Binding(policy_sha256=None, policy="none"))
             judged = milliseconds(judging(critic))
