@@ -19,6 +19,8 @@ from thinktwice.rollouts.captions import HEIGHT, Caption, caption
 from thinktwice.rollouts.records import open_run
 from thinktwice.rollouts.video import HOLD_SECONDS, SIZE, film, film_episodes, make_videos, to_film, video_path
 
+pytestmark = pytest.mark.slow
+
 
 def pictures_of(path: Path) -> list[Array]:
     import av

@@ -29,6 +29,8 @@ from thinktwice.rollouts.deploy_view import line, screen
 from thinktwice.scripts import cli
 from thinktwice.scripts.deploy import parse, with_rate
 
+pytestmark = pytest.mark.slow
+
 HOME = np.array([0.0, 0.19635, 0.0, -2.61799, 0.0, 2.94159, 0.785398])
 COMMANDS = "/joint_trajectory_controller/joint_trajectory"
 

@@ -36,6 +36,7 @@ def test_the_same_states_and_labels_with_other_candidates(
     assert open_run(out / "run").agent["again"] == collected.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -14,6 +14,8 @@ from thinktwice.errors import ConfigError, ContractError
 from thinktwice.perception.llm import Message, PromptedPerceiver, Request, RequestFailed
 from thinktwice.perception.llm.openai_client import Endpoint, OpenAIChat
 
+pytestmark = pytest.mark.slow
+
 ASK = Request(messages=[Message(role="user", text="hello")])
 
 
