@@ -10,5 +10,5 @@ out=${1:-runs/first}
 resume=()
 if [ -f "$out/run.yaml" ]; then resume=(--resume); fi
 echo "Playing 16 episodes of 8 LIBERO tasks with the bundled policy, then filming them; some minutes on two cores."
-.venv/bin/thinktwice rollout libero --tasks 0,1,10,11,20,21,30,31 --episodes 2 --init-states reporting \
+.venv/bin/thinktwice rollout libero --tasks 0,6,10,11,20,23,30,34 --episodes 2 --init-states reporting \
   --agent reflex --seed 0 --workers 2 --video all --out "$out" "${resume[@]}"
